@@ -1,0 +1,125 @@
+"""From a config to the things it names: corpora, stream, learner."""
+
+import importlib
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from calm.config import Choice, Config, check_keys, convert
+from calm.corpus.base import Corpora
+from calm.corpus.memory import folder_corpora
+from calm.errors import CalmError
+from calm.learners import LEARNERS
+from calm.learners.base import Learner
+from calm.stream import Stream
+
+DEFAULT_SIZE = "small"
+GIVEN = ("vocabulary", "seed", "stream")  # what a learner's constructor gets from the harness
+
+
+def build_corpora(choice: Choice) -> Corpora:
+    """`synthetic`, or a folder with one NAME.txt per class."""
+    if choice.name == "synthetic":
+        from calm.corpus.synthetic import SyntheticCorpora
+
+        return SyntheticCorpora(**_options(SyntheticCorpora, choice.options, "corpus"))
+    folder = Path(choice.name)
+    if folder.is_dir():
+        return folder_corpora(folder, **_options(folder_corpora, choice.options, "corpus"))
+    raise CalmError(
+        f"unknown corpus {choice.name!r}: take synthetic, or a folder with one NAME.txt per class"
+    )
+
+
+def build_stream(config: Config) -> Stream:
+    """Build the corpora and the stream over them."""
+    return Stream(build_corpora(config.corpus), seed=config.seed, **asdict(config.stream))
+
+
+def build_learner(config: Config, stream: Stream) -> Learner:
+    """Build the learner for a stream."""
+    options = {"size": None, **config.learner.options}
+    return learner(
+        config.learner.name,
+        vocabulary=len(stream.vocabulary),
+        seed=config.seed,
+        stream=stream,
+        **options,
+    )
+
+
+def load(name: str, **options: Any) -> Corpora:
+    """Return a corpora set: `synthetic`, or a folder with one NAME.txt per class."""
+    return build_corpora(Choice(name, options))
+
+
+def learner(
+    name: str,
+    *,
+    vocabulary: int,
+    seed: int = 0,
+    size: str | None = None,
+    stream: Stream | None = None,
+    **options: Any,
+) -> Learner:
+    """Return a learner by its name, or as `module:Class`; `size` stands for several options.
+
+    An oracle also needs to be handed the stream.
+    """
+    cls = learner_class(name)
+    where = f"learner {name}"
+    if cls.sizes:
+        size = size or DEFAULT_SIZE
+        if size not in cls.sizes:
+            raise CalmError(f"{where} has no size {size!r}: take one of {', '.join(cls.sizes)}")
+        options = {**cls.sizes[size], **options}
+    arguments = {**_options(cls, options, where), "vocabulary": vocabulary, "seed": seed}
+    if cls.oracle:
+        if stream is None:
+            raise CalmError(f"{where} is an oracle: it needs the stream, as stream=…")
+        arguments["stream"] = stream
+    try:
+        return cls(**arguments)
+    except ValueError as error:
+        raise CalmError(f"{where}: {error}") from None
+
+
+def learner_class(name: str) -> type[Learner]:
+    """Find the class that a learner's name stands for."""
+    target = LEARNERS.get(name, name)
+    module_name, colon, class_name = target.partition(":")
+    if not colon:
+        names = ", ".join(LEARNERS)
+        raise CalmError(f"unknown learner {name!r}: take {names}, or your own as module:Class")
+    here = str(Path.cwd())
+    if here not in sys.path:  # so that a learner in the current folder is found
+        sys.path.append(here)
+    try:
+        found = getattr(importlib.import_module(module_name), class_name, None)
+    except ModuleNotFoundError as error:
+        raise CalmError(f"learner {name}: there is no module {error.name!r}") from None
+    if not (isinstance(found, type) and issubclass(found, Learner)):
+        what = f"{class_name} is not a subclass of calm.Learner" if found else f"no {class_name}"
+        raise CalmError(f"learner {name}: in module {module_name}, {what}")
+    if inspect.isabstract(found):
+        missing = ", ".join(sorted(found.__abstractmethods__))
+        raise CalmError(f"learner {name}: {class_name} does not define {missing}")
+    return found
+
+
+def _options(target: Any, options: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Check options against the signature they are meant for."""
+    constructor = target.__init__ if isinstance(target, type) else target
+    hints = get_type_hints(constructor)
+    parameters = inspect.signature(target).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return dict(options)
+    known = [p.name for p in parameters if p.name not in GIVEN and p.name != "folder"]
+    check_keys(options, known, where)
+    return {
+        key: convert(hints.get(key, Any), value, f"{where}: {key}")
+        for key, value in options.items()
+    }

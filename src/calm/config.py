@@ -1,0 +1,132 @@
+"""What a run is made from, as data: read from TOML, checked strictly, written beside the run."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import tomli_w
+
+from calm.errors import CalmError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Something chosen by name, and its options: a table with the key `name` and any others."""
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StreamConfig:
+    """How the text is cut into fragments and batches."""
+
+    fragments: int = 100
+    """How many fragments; a multiple of the number of classes."""
+    mean_length: float = 10_000
+    """Mean length λ of a fragment, in tokens."""
+    rows: int = 10
+    """Parallel rows b of a batch."""
+    window: int = 20
+    """Tokens w that a batch takes from each row."""
+    split: Literal["dev", "test", "all"] = "test"
+    """Half of the text to read."""
+    boundary: Literal["seamless", "paper"] = "seamless"
+    """Whether a row runs on across a switch, or jumps as the paper's iterator does."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """One run: a learner over a stream of a corpora set, with one seed for everything."""
+
+    corpus: Choice = Choice("synthetic")
+    stream: StreamConfig = StreamConfig()
+    learner: Choice = Choice("lstm", {"size": "small"})
+    seed: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As nested plain data, ready for TOML."""
+        data = asdict(self)
+        for key in ("corpus", "learner"):
+            data[key] = {"name": data[key]["name"], **data[key]["options"]}
+        return data
+
+    def to_toml(self) -> str:
+        """As the text of a config file."""
+        return tomli_w.dumps(self.to_dict())
+
+
+def read_config(path: Path) -> Config:
+    """Read a TOML file; what it does not mention keeps its default."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CalmError(f"there is no file {path}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CalmError(f"{path} is not TOML: {error}") from None
+    return convert(Config, data, str(path))
+
+
+def convert(kind: type[T], value: Any, where: str) -> T:
+    """Make plain data into a `kind`: a dataclass, a literal or a scalar; no key may be unknown."""
+    result: Any
+    if kind is Choice:
+        result = _convert_choice(value, where)
+    elif is_dataclass(kind):
+        result = _convert_table(kind, value, where)
+    else:
+        result = _convert_scalar(kind, value, where)
+    return result  # type: ignore[no-any-return]
+
+
+def check_keys(given: Mapping[str, Any], known: list[str], where: str) -> None:
+    """Refuse a key that nobody knows, naming those that exist."""
+    for key in given:
+        if key not in known:
+            options = ", ".join(known) if known else "none"
+            raise CalmError(f"{where}: unknown key {key!r}; there are: {options}")
+
+
+def _convert_choice(value: Any, where: str) -> Choice:
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise CalmError(f'{where} needs a name, such as name = "synthetic"')
+    return Choice(value["name"], {key: item for key, item in value.items() if key != "name"})
+
+
+def _convert_table(kind: Any, value: Any, where: str) -> Any:
+    if not isinstance(value, dict):
+        raise CalmError(f"{where}: expected a table of keys, not {value!r}")
+    check_keys(value, [f.name for f in fields(kind)], where)
+    hints = get_type_hints(kind)
+    return kind(**{k: convert(hints[k], item, f"{where}: {k}") for k, item in value.items()})
+
+
+def _convert_scalar(kind: Any, value: Any, where: str) -> Any:
+    if get_origin(kind) is Literal:
+        choices = get_args(kind)
+        if value in choices:
+            return value
+        raise CalmError(f"{where} is {value!r}: take one of {', '.join(map(str, choices))}")
+    if get_origin(kind) in (Union, UnionType):
+        kinds = get_args(kind)
+        if value is None and type(None) in kinds:
+            return None
+        kind = next(k for k in kinds if k is not type(None))
+    if kind is float and type(value) is int:
+        return float(value)
+    if type(value) is kind or kind is Any:
+        return value
+    raise CalmError(f"{where} is {value!r}: expected {_NAMES.get(kind, kind.__name__)}")
+
+
+_NAMES = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text in quotes",
+}
