@@ -112,8 +112,7 @@ def learner_class(name: str) -> type[Learner]:
 
 def _options(target: Any, options: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Check options against the signature they are meant for."""
-    constructor = target.__init__ if isinstance(target, type) else target
-    hints = get_type_hints(constructor)
+    hints = get_type_hints(getattr(target, "__init__") if isinstance(target, type) else target)  # noqa: B009
     parameters = inspect.signature(target).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return dict(options)

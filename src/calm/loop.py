@@ -1,6 +1,7 @@
 """The protocol: predict, score, record, and only then learn. There is one such loop: this one."""
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,19 +70,19 @@ def score(log_probabilities: Any, batch: Batch, vocabulary: int) -> float:
     return loss
 
 
-def to_records(records: Sequence[Record], fragments: int) -> Records:
-    """Turn records into columns."""
-    return Records(
-        fragment=np.array([r.fragment for r in records], dtype=np.int64),
-        class_name=np.array([r.class_name for r in records], dtype=np.str_),
-        loss=np.array([r.loss for r in records], dtype=np.float64),
-        fragments=fragments,
-    )
+def to_records(records: Iterable[Record], fragments: int) -> Records:
+    """Turn records into columns, compact while they come in."""
+    fragment, loss, names = array("q"), array("d"), []
+    for record in records:
+        fragment.append(record.fragment)
+        loss.append(record.loss)
+        names.append(record.class_name)
+    return Records(np.array(fragment), np.array(names, dtype=np.str_), np.array(loss), fragments)
 
 
 def evaluate(stream: Stream, learner: Learner) -> Result:
     """Run a learner over a whole stream and measure it."""
-    return measure(to_records(list(prequential(stream, learner)), stream.fragments))
+    return measure(to_records(prequential(stream, learner), stream.fragments))
 
 
 class Scorer:

@@ -1,0 +1,1 @@
+"""Text becomes encoded corpora: synthetic languages, or a folder of files."""

@@ -8,7 +8,7 @@ which with 200 characters of evidence it is.
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,14 @@ class Predictor(Protocol):
 
     def trace(self, states: Tokens, tokens: Tokens) -> tuple[Floats, Tokens]:
         """Distributions before every token and after the last, and the states at the end."""
+
+
+@runtime_checkable
+class KnownLanguages(Protocol):
+    """Corpora that know how they are made."""
+
+    def predictors(self) -> Sequence[Predictor]:
+        """For each class, the exact distribution of the next character."""
 
 
 class KnownStream(Protocol):
@@ -60,7 +68,7 @@ class Reader:
 
     def __init__(self, vocabulary: int, stream: KnownStream) -> None:
         corpora = stream.corpora
-        if not hasattr(corpora, "predictors"):
+        if not isinstance(corpora, KnownLanguages):
             raise ValueError("it knows synthetic languages only: take --corpus synthetic")
         self.predictors: Sequence[Predictor] = corpora.predictors()
         self.switch_rate = stream.switch_rate
@@ -207,4 +215,5 @@ class Floor(Learner):
 
 def _pick(probabilities: Floats, tokens: Tokens) -> Floats:
     """Probabilities (w, b, V) of the tokens (w, b)."""
-    return np.take_along_axis(probabilities, tokens[..., None], axis=2)[..., 0]
+    picked: Floats = np.take_along_axis(probabilities, tokens[..., None], axis=2)[..., 0]
+    return picked

@@ -84,7 +84,9 @@ class LSTM(Learner):
 
     def state(self) -> State:
         """Weights, Adam's moments, hidden state, and the step, from which all dropout follows."""
-        tensors = {f"model.{name}": p for name, p in self.model.named_parameters()}
+        tensors: dict[str, Tensor] = {
+            f"model.{name}": p for name, p in self.model.named_parameters()
+        }
         for i, slots in self._optimiser.state_dict()["state"].items():
             tensors |= {f"adam.{i}.{name}": value for name, value in slots.items()}
         for i, (h, c) in enumerate(self._hidden or []):

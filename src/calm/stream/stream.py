@@ -1,6 +1,7 @@
 """The stream: batches of text that switches class and never says so."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +80,7 @@ class Stream:
         mean_batches = mean_in_batches(mean_length, rows, window)
         count = len(corpora.classes)
         self.plan = make_plan(count, fragments, mean_batches, window, boundary, seed)
-        self._row_starts = [self._find_rows(c) for c in range(count)]
+        self._rows_of = [self._find_rows(c, split, int(self.plan.used[c])) for c in range(count)]
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -129,9 +130,13 @@ class Stream:
                         chunk[low + 1 : high + 1],
                     )
 
-    def excerpt(self, class_index: int, count: int) -> NDArray[np.int64]:
-        """Tokens of a class from the start of its rows, for looking: shape (count, rows)."""
-        return self._columns(class_index, 0, count)
+    def other_text(self, class_index: int, count: int) -> NDArray[np.int64]:
+        """Text of a class from the half that this stream does not read, (count, rows).
+
+        A stream that reads all has no such half; its rows are given from the dev half then.
+        """
+        split: Split = "test" if self.split == "dev" else "dev"
+        return self._columns(self._find_rows(class_index, split, count), 0, count)
 
     def _read(self, fragment: int, offset: int, stop: int) -> NDArray[np.int64]:
         """Read batches offset … stop-1 of a fragment: the token before them, then their targets."""
@@ -142,32 +147,41 @@ class Stream:
         if offset == 0 and fragment > 0 and self.boundary == "seamless":
             before = int(plan.classes[fragment - 1])
             end = int(plan.position[fragment - 1] + plan.lengths[fragment - 1] * self.window)
-            parts = (self._columns(before, end - 1, end), self._columns(class_index, first, last))
+            parts = (
+                self._columns(self._rows_of[before], end - 1, end),
+                self._columns(self._rows_of[class_index], first, last),
+            )
             chunk = np.concatenate(parts)
         else:
-            chunk = self._columns(class_index, first - 1, last)
+            chunk = self._columns(self._rows_of[class_index], first - 1, last)
         chunk.flags.writeable = False
         return chunk
 
-    def _columns(self, class_index: int, start: int, stop: int) -> NDArray[np.int64]:
-        """Tokens start … stop-1 of every row of a class, shape (stop - start, rows)."""
+    def _columns(self, rows: "Rows", start: int, stop: int) -> NDArray[np.int64]:
+        """Tokens start … stop-1 of every row, shape (stop - start, rows)."""
         columns = np.empty((stop - start, self.rows), dtype=np.int64)
-        for row, origin in enumerate(self._row_starts[class_index]):
-            columns[:, row] = self.corpora.tokens(class_index, origin + start, origin + stop)
+        for row, origin in enumerate(rows.origins):
+            columns[:, row] = self.corpora.tokens(rows.class_index, origin + start, origin + stop)
         return columns
 
-    def _find_rows(self, class_index: int) -> list[int]:
-        """Where each row's own region of a class begins; an error if the text is too short."""
-        first, end = self.corpora.extent(class_index, self.split)
+    def _find_rows(self, class_index: int, split: Split, needed: int) -> "Rows":
+        """Give every row its own region of a class; an error if one is shorter than needed."""
+        first, end = self.corpora.extent(class_index, split)
         entry = self.corpora.entry
         first = -(-first // entry) * entry
-        region = (end - first) // self.rows // entry * entry
-        if region < self.plan.used[class_index]:
+        region = max(end - first, 0) // self.rows // entry * entry
+        if region < needed:
             raise CalmError(
-                f"the text of {self.classes[class_index]!r} is too short: this stream needs "
-                f"{self.plan.used[class_index] * self.rows:,} tokens of it and its {self.split} "
-                f"split has {end - first:,}; take fewer fragments or a smaller mean length"
+                f"the text of {self.classes[class_index]!r} is too short: {needed * self.rows:,} "
+                f"tokens of it are needed and its {split} split has {region * self.rows:,} for "
+                f"{self.rows} rows; take fewer fragments or a smaller mean length"
             )
-        return [first + row * region for row in range(self.rows)]
+        return Rows(class_index, [first + row * region for row in range(self.rows)])
 
 
+@dataclass(frozen=True)
+class Rows:
+    """Where each row's own region of a class begins."""
+
+    class_index: int
+    origins: list[int]

@@ -97,7 +97,7 @@ def _alias_table(weights: NDArray[np.float64]) -> tuple[list[float], list[int]]:
 
 @njit(cache=True)
 def _mix(seed: np.uint64, number: np.uint64) -> np.uint64:
-    """Return the state a block's generator starts from; one step of splitmix64 scatters the seed."""
+    """Return the state that the generator of a block starts from."""
     return _scatter(seed * np.uint64(0xD1342543DE82EF95) + number)
 
 

@@ -142,9 +142,7 @@ def _new_rules(parent: Language, count: int, draw: Draw) -> tuple[Rule, ...]:
     rules: list[Rule] = []
     while len(rules) < count:
         vocalic = draw.uniform() < 0.4
-        ours, others = (
-            (VOWELS, NEW_VOWELS) if vocalic else (CONSONANTS, NEW_CONSONANTS)
-        )
+        ours, others = (VOWELS, NEW_VOWELS) if vocalic else (CONSONANTS, NEW_CONSONANTS)
         old = draw.pick([x for x in letters if x in ours + others] or [draw.pick(ours)])
         invented = [x for x in others if x not in letters]
         invent = not rules and bool(invented)
@@ -157,7 +155,7 @@ def _new_rules(parent: Language, count: int, draw: Draw) -> tuple[Rule, ...]:
 
 def _fresh_words(count: int, taken: set[str], rules: Sequence[Rule], draw: Draw) -> list[str]:
     """Make up `count` words that are not `taken` (and now are), as the letter changes have them."""
-    words = []
+    words: list[str] = []
     while len(words) < count:
         word = "".join(_syllable(draw) for _ in range(1 + draw.weighted((0.25, 0.45, 0.25, 0.05))))
         for rule in rules:

@@ -30,7 +30,7 @@ class Node:
 
 def parse(newick: str) -> Node:
     """Read a tree; every leaf needs a name of its own, lengths default to 1, the root's to 0."""
-    tokens = re.findall(r"[(),;:]|[^(),;:\s]+", newick)
+    tokens: list[str] = re.findall(r"[(),;:]|[^(),;:\s]+", newick)
     fault = CalmError(f"the tree {newick!r} is not in Newick notation, such as ((a:1,b:1):2,c:3);")
 
     def take() -> str:

@@ -1,0 +1,5 @@
+"""`python -m calm`."""
+
+from calm.cli import main
+
+main()

@@ -1,0 +1,143 @@
+"""Finished runs, read from their folders and grouped for comparison."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from calm.config import Config
+from calm.errors import CalmError
+from calm.folder import RunFolder
+from calm.metrics import Records, Result, Scores, measure
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished run: what was run, what it recorded, and what was measured beside it."""
+
+    path: Path
+    config: Config
+    metrics: dict[str, Any]
+
+    @cached_property
+    def records(self) -> Records:
+        """Every batch."""
+        return RunFolder(self.path).records()
+
+    @cached_property
+    def result(self) -> Result:
+        """The metrics, computed from the records."""
+        return measure(self.records)
+
+    @property
+    def oracle(self) -> bool:
+        """Whether the learner knows what no contender may."""
+        return bool(self.metrics["oracle"])
+
+    @property
+    def learner(self) -> str:
+        """Name the learner with its options: `lstm tiny`, `unigram prior=1.0`."""
+        choice = self.config.learner
+        options = [str(v) if k == "size" else f"{k}={v}" for k, v in choice.options.items()]
+        return " ".join([choice.name, *options])
+
+    @property
+    def setting(self) -> str:
+        """Everything that makes runs comparable: corpus and stream, but not the seed."""
+        data = self.config.to_dict()
+        corpus, stream = data["corpus"], data["stream"]
+        name = Path(corpus.pop("name")).name
+        shown = [f"{key} {value}" for key, value in corpus.items()]
+        shown += [f"N = {stream['fragments']}", f"λ = {stream['mean_length']:,g}"]
+        shown += [f"{stream['split']} half" if stream["split"] != "all" else "all of the text"]
+        if (stream["rows"], stream["window"]) != (10, 20):
+            shown.append(f"b = {stream['rows']}, w = {stream['window']}")
+        if stream["boundary"] != "seamless":
+            shown.append(f"{stream['boundary']} boundary")
+        return f"{name}: {', '.join(shown)}"
+
+    def floors(self) -> dict[str, Result]:
+        """Return the oracles' results on this run's stream, by name."""
+        return {name: _result(data) for name, data in self.metrics.get("floors", {}).items()}
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs of one learner in one setting, one for each seed."""
+
+    learner: str
+    oracle: bool
+    results: tuple[Result, ...]
+    speeds: tuple[float, ...] = ()
+    runs: tuple[Run, ...] = ()
+
+
+def load_runs(paths: Sequence[Path]) -> list[Run]:
+    """Read finished runs; a folder that is none may hold some."""
+    runs: dict[Path, Run] = {}
+    for path in paths:
+        found = [path] if RunFolder(path).exists() else sorted(_runs_below(path))
+        if not found:
+            raise CalmError(f"{path} holds no run: there is no config.toml in it")
+        for one in found:
+            folder = RunFolder.open(one)
+            runs[one.resolve()] = Run(one, folder.config(), folder.metrics())
+    return list(runs.values())
+
+
+def settings(runs: Iterable[Run]) -> dict[str, list[Group]]:
+    """Group runs by setting, and there by learner: contenders first, best first, then oracles."""
+    by_setting: dict[str, list[Run]] = {}
+    for run in runs:
+        by_setting.setdefault(run.setting, []).append(run)
+    return {setting: _groups(members) for setting, members in by_setting.items()}
+
+
+def _groups(runs: Sequence[Run]) -> list[Group]:
+    by_learner: dict[str, dict[int, Run]] = {}
+    floors: dict[str, dict[int, Result]] = {}
+    for run in runs:
+        seeds = by_learner.setdefault(run.learner, {})
+        if run.config.seed in seeds:
+            raise CalmError(
+                f"{run.path} and {seeds[run.config.seed].path} are the same run: give one of them"
+            )
+        seeds[run.config.seed] = run
+        for name, result in run.floors().items():
+            floors.setdefault(name, {})[run.config.seed] = result
+    groups = [
+        Group(
+            learner,
+            members[0].oracle,
+            tuple(run.result for run in members),
+            tuple(run.metrics["tokens_per_second"] for run in members),
+            tuple(members),
+        )
+        for learner, members in ((name, list(seeds.values())) for name, seeds in by_learner.items())
+    ]
+    groups += [
+        Group(name, True, tuple(results.values()))
+        for name, results in floors.items()
+        if name not in by_learner
+    ]
+    return sorted(groups, key=lambda g: (g.oracle, sum(r.ppl for r in g.results) / len(g.results)))
+
+
+def _runs_below(path: Path) -> list[Path]:
+    return [config.parent for config in path.glob("*/config.toml")]
+
+
+def _result(data: dict[str, Any]) -> Result:
+    nan = float("nan")
+
+    def scores(part: dict[str, Any]) -> dict[str, float]:
+        keys = ("ppl", "ppl_at_switch", "recovery")
+        return {key: nan if part[key] is None else part[key] for key in keys}
+
+    return Result(
+        **scores(data),
+        bits=data["bits"],
+        per_class={name: Scores(**scores(part)) for name, part in data["per_class"].items()},
+        curve=tuple(nan if loss is None else loss for loss in data["curve"]),
+    )

@@ -1,0 +1,161 @@
+"""A run from its start, or from where it was stopped, to its metrics."""
+
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from calm.build import build_learner, build_stream, learner_class
+from calm.config import Choice, Config
+from calm.errors import CalmError, RunFailedError
+from calm.folder import RunFolder
+from calm.learners.base import Learner
+from calm.loop import Record, prequential, to_records
+from calm.metrics import Result, measure
+from calm.progress import RunProgress
+from calm.stream import Stream
+
+FLOORS = ("floor-known", "floor")
+CHECKPOINT_SECONDS = 10.0
+CHECKPOINT_SHARE = 0.05  # checkpoints may take this share of the time and no more
+
+
+class Interrupted(RunFailedError):  # noqa: N818 - it is not an error
+    """The user, or the machine, asked the run to stop."""
+
+
+def start(config: Config, path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFolder:
+    """Run a config in a new folder, to its end."""
+    stream = build_stream(config)
+    learner = build_learner(config, stream)
+    folder = RunFolder(path)
+    with folder.lock():
+        folder.create(config)
+        _drive(folder, stream, learner, 0, checkpoint_seconds)
+    return folder
+
+
+def resume(path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFolder:
+    """Go on with a run that was stopped, however it was; a finished one stays as it is."""
+    folder = RunFolder.open(path)
+    with folder.lock():
+        if folder.finished:
+            return folder
+        config = folder.config()
+        stream = build_stream(config)
+        learner = build_learner(config, stream)
+        _drive(folder, stream, learner, folder.restore(learner), checkpoint_seconds)
+    return folder
+
+
+def _drive(
+    folder: RunFolder, stream: Stream, learner: Learner, step: int, checkpoint_seconds: float
+) -> None:
+    """Run the loop from batch `step`, write everything down, measure at the end."""
+    folder.note_start(stream.corpora.fingerprint(), step)
+    name = folder.config().learner.name
+    batch_tokens = stream.rows * stream.window
+    with (
+        folder.journals(step) as journals,
+        stop_signals() as stop,
+        RunProgress(name, len(stream), step, batch_tokens) as progress,
+    ):
+        saved, wait = time.monotonic(), checkpoint_seconds
+
+        def save(learned: int) -> None:
+            nonlocal saved, wait
+            begin = time.monotonic()
+            journals.sync()
+            folder.save_checkpoint(learned, learner.state())
+            saved = time.monotonic()
+            wait = max(checkpoint_seconds, (saved - begin) / CHECKPOINT_SHARE)
+
+        records = prequential(stream, learner, step)
+        since = time.perf_counter()
+        while record := _next(records, folder):
+            seconds = time.perf_counter() - since
+            if stop.is_set() or time.monotonic() - saved > wait:
+                save(record.step)
+            if stop.is_set():
+                raise Interrupted(
+                    f"stopped before batch {record.step} of {len(stream)}: "
+                    f"go on with `calm resume {folder.path}`"
+                )
+            journals.write(record, seconds)
+            progress.advance(record.loss)
+            since = time.perf_counter()
+        save(len(stream))
+    _finish(folder, stream)
+
+
+def _next(records: Iterator[Record], folder: RunFolder) -> Record | None:
+    """Return the next record, if any; what goes wrong in the learner is kept in the run folder."""
+    try:
+        return next(records, None)
+    except CalmError:
+        raise
+    except Exception as error:
+        trace = folder.path / "traceback.txt"
+        trace.write_text(traceback.format_exc(), encoding="utf-8")
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        raise RunFailedError(
+            f"the learner failed with {type(error).__name__}: {error} "
+            f"({where.filename}:{where.lineno}; all of it in {trace})"
+        ) from None
+
+
+def _finish(folder: RunFolder, stream: Stream) -> None:
+    """Measure the run, and on synthetic text the floor below it."""
+    result = measure(folder.records())
+    seconds = folder.seconds()
+    tokens = len(stream) * stream.rows * stream.window
+    metrics: dict[str, Any] = {
+        **result.to_dict(),
+        "oracle": learner_class(folder.config().learner.name).oracle,
+        "seconds": round(seconds, 3),
+        "tokens_per_second": round(tokens / seconds) if seconds else None,
+    }
+    if folder.config().corpus.name == "synthetic":
+        metrics["floors"] = {name: _floor(name, folder, stream).to_dict() for name in FLOORS}
+    folder.save_metrics(metrics)
+
+
+def _floor(name: str, folder: RunFolder, stream: Stream) -> Result:
+    """Run one of the oracles over the same stream; the run's own records serve if it is the one."""
+    if folder.config().learner.name == name:
+        return measure(folder.records())
+    config = Config(learner=Choice(name))
+    learner = build_learner(config, stream)
+    with RunProgress(name, len(stream), 0, stream.rows * stream.window) as progress:
+
+        def watched() -> Iterator[Record]:
+            for record in prequential(stream, learner):
+                progress.advance(record.loss)
+                yield record
+
+        return measure(to_records(watched(), stream.fragments))
+
+
+@contextmanager
+def stop_signals() -> Iterator[threading.Event]:
+    """Collect Ctrl-C and SIGTERM in an event; the second Ctrl-C acts at once, as usual."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def note(number: int, frame: FrameType | None) -> None:
+        stop.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
