@@ -57,7 +57,8 @@ def score(log_probabilities: Any, batch: Batch, vocabulary: int) -> float:
         )
     here = log_probabilities[batch.step % window, batch.step // window % rows]
     total = float(np.exp(np.asarray(here.tolist(), dtype=np.float64)).sum())
-    picked = log_probabilities[np.arange(window)[:, None], np.arange(rows), batch.targets]
+    targets = batch.targets.copy()  # torch warns of an index that it could not write to
+    picked = log_probabilities[np.arange(window)[:, None], np.arange(rows), targets]
     loss = -float(np.mean(picked.tolist()))
     if np.isnan(loss) or np.isnan(total):
         raise RunFailedError(f"{where} predicted NaN")
@@ -65,7 +66,7 @@ def score(log_probabilities: Any, batch: Batch, vocabulary: int) -> float:
         raise RunFailedError(f"{where} gave probability 0 to what came: its loss is infinite")
     if abs(total - 1) > OFF_ONE:
         raise RunFailedError(
-            f"{where}'s probabilities sum to {total:.6g}, not 1: return log_softmax, not logits"
+            f"{where}'s probabilities sum to {total:.6g}, not 1: return log_softmax of the logits, in float32"
         )
     return loss
 

@@ -141,7 +141,8 @@ class FloorKnown(InformedLearner):
 
     def predict(self, inputs: Tokens) -> Floats:
         """Exact log-probabilities: (w, b) -> (w, b, V)."""
-        return np.log(self._reader.path(self._class, inputs)[0])
+        probabilities, _ = self._reader.path(self._class, inputs)
+        return np.log(probabilities)
 
     def learn(self, inputs: Tokens, targets: Tokens) -> None:
         """Move on."""
@@ -174,7 +175,8 @@ class Floor(Learner):
         paths, log_posterior = self._infer(inputs)
         weights = np.exp(log_posterior - log_posterior.max(axis=0))  # (classes, w)
         weights /= weights.sum(axis=0)
-        return np.log(np.einsum("cw,cwbv->wbv", weights, paths))
+        mixed: Floats = np.einsum("cw,cwbv->wbv", weights, paths)
+        return np.log(mixed)
 
     def learn(self, inputs: Tokens, targets: Tokens) -> None:
         """Settle on the likeliest class and move on; only the last targets are news."""
@@ -201,8 +203,9 @@ class Floor(Learner):
         count = len(reader.predictors)
         prior = np.full(count, 1 / count)
         if reader.current >= 0:
-            prior[:] = reader.switch_rate / max(count - 1, 1)
-            prior[reader.current] = 1 - reader.switch_rate
+            rate = reader.switch_rate if reader.ahead else 0.0  # not in the middle of a window
+            prior[:] = rate / max(count - 1, 1)
+            prior[reader.current] = 1 - rate
         log_posterior = np.empty((count, len(inputs)))
         paths = np.empty((count, *inputs.shape, reader.vocabulary))
         for c in range(count):

@@ -26,7 +26,7 @@ class LSTM(Learner):
 
     sizes: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "tiny": {"hidden": 96, "embedding": 48, "dropout": 0.0, "learning_rate": 4e-3},
-        "small": {"hidden": 350},
+        "small": {"hidden": 360},
         "paper": {"hidden": 1300},
     }
 
@@ -34,7 +34,7 @@ class LSTM(Learner):
         self,
         vocabulary: int,
         seed: int,
-        hidden: int = 350,
+        hidden: int = 360,
         embedding: int = 200,
         dropout: float = 0.2,
         iterations: int = 2,
