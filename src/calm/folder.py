@@ -14,7 +14,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -69,12 +69,17 @@ class RunFolder:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Keep other processes away; a lock dies with its process."""
+        lock = FileLock(self.path / ".lock")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            with FileLock(self.path / ".lock", timeout=0):
-                yield
+            lock.acquire(blocking=False)
         except Timeout:
             raise CalmError(f"another process is working on {self.path}") from None
+        except OSError as error:
+            raise CalmError(f"cannot write to {self.path}: {error.strerror or error}") from None
+        with lock:
+            lock.release()  # the context holds it once more
+            yield
 
     def note_start(self, fingerprint: str, step: int) -> None:
         """Write down machine and versions; refuse to go on over text that has changed."""
@@ -116,24 +121,21 @@ class RunFolder:
     @contextmanager
     def journals(self, step: int) -> Iterator["Journals"]:
         """Open records and timings to go on after their first `step` lines."""
-        files = []
-        for name in JOURNALS:
-            path = self.path / name
-            path.touch()
-            file = path.open("r+b")
-            files.append(file)
-            for _ in range(step):
-                if not file.readline().endswith(b"\n"):
-                    raise CalmError(
-                        f"{path} has fewer lines than the {step} batches that the checkpoint has "
-                        "learned: delete the folder checkpoint in it to let the run begin again"
-                    )
-            file.truncate()
-        try:
+        with ExitStack() as stack:
+            files = []
+            for name in JOURNALS:
+                path = self.path / name
+                path.touch()
+                file = stack.enter_context(path.open("r+b"))
+                for _ in range(step):
+                    if not file.readline().endswith(b"\n"):
+                        raise CalmError(
+                            f"{path} has fewer lines than the {step} batches that the checkpoint "
+                            "has learned: delete the folder checkpoint to let the run begin again"
+                        )
+                file.truncate()
+                files.append(file)
             yield Journals(*files)
-        finally:
-            for file in files:
-                file.close()
 
     def records(self) -> Records:
         """Everything recorded so far, as columns."""

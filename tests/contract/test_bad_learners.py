@@ -110,7 +110,9 @@ class ForgetsToRead(Unigram):
     def predict(self, inputs):
         predicted = super().predict(inputs).copy()
         for j in range(len(inputs)):
-            weights = np.exp(predicted[j]) * (1 + np.arange(predicted.shape[-1]) % (self.met + j + 2))
+            weights = np.exp(predicted[j]) * (
+                1 + np.arange(predicted.shape[-1]) % (self.met + j + 2)
+            )
             predicted[j] = np.log(weights / weights.sum(axis=-1, keepdims=True))
         return predicted
 

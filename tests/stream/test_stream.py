@@ -25,9 +25,7 @@ def by_hand(corpora, stream):
     for row in range(stream.rows):
         stopped = [0] * len(corpora.classes)
         sequence = []
-        for i, (c, length) in enumerate(
-            zip(stream.plan.classes, stream.plan.lengths, strict=True)
-        ):
+        for i, (c, length) in enumerate(zip(stream.plan.classes, stream.plan.lengths, strict=True)):
             first, end = corpora.extent(c, stream.split)
             origin = first + row * ((end - first) // stream.rows)
             count = length * stream.window + (i == 0)

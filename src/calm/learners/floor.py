@@ -102,7 +102,9 @@ class Reader:
         if before not in (-1, c) and self.seamless and not self.ahead:
             self._follow(before, inputs[:1])
         self._follow(c, tokens)
-        self.current, self.ahead, self.last = c, len(targets) > 0, tokens[-1].copy()
+        self.current, self.ahead = c, len(targets) > 0
+        if self.ahead:
+            self.last = targets[-1].copy()
 
     def save(self) -> State:
         """Everything that changes."""

@@ -1,0 +1,35 @@
+"""What several tests need to run the command line, in this process or in one of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from calm import cli
+
+SHORT = ("--stream.fragments", "10", "--stream.mean-length", "1500")
+
+
+def calm(monkeypatch, capsys, *arguments):
+    """Run the command line here; return its exit code, standard output and standard error."""
+    monkeypatch.setattr(sys, "argv", ["calm", *map(str, arguments)])
+    code = 0
+    try:
+        cli.main()
+    except SystemExit as exit:
+        code = exit.code
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def spawn(*arguments, **options):
+    """Start the command line as a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "calm", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        **options,
+    )

@@ -1,0 +1,125 @@
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+from calm.config import Choice, Config, StreamConfig
+from calm.errors import CalmError
+from calm.report import load_runs, settings, write_report
+from calm.report.figures import POINTS, loss_figure
+from calm.run import start
+from helpers import calm
+
+
+def config(learner, seed, fragments=10, **options):
+    stream = StreamConfig(fragments=fragments, mean_length=1500)
+    return Config(stream=stream, learner=Choice(learner, options), seed=seed)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    base = tmp_path_factory.mktemp("runs")
+    for seed in (0, 1, 2):
+        start(config("unigram", seed), base / f"unigram-{seed}")
+    start(config("uniform", 0), base / "uniform-0")
+    start(config("floor", 0), base / "floor-0")
+    return base
+
+
+def test_learners_are_ranked_and_oracles_apart(runs):
+    (groups,) = settings(load_runs([runs])).values()
+    assert [g.learner for g in groups] == ["unigram", "uniform", "floor-known", "floor"]
+    assert [g.oracle for g in groups] == [False, False, True, True]
+    assert [len(g.results) for g in groups] == [3, 1, 3, 1]
+
+
+def test_the_table_in_three_formats(runs, tmp_path):
+    loaded = load_runs([runs])
+    write_report(loaded, tmp_path)
+    mean = np.mean([r.result.ppl for r in loaded if r.learner == "unigram"])
+    markdown = (tmp_path / "table.md").read_text()
+    assert re.search(rf"\| unigram \| {mean:.2f} ± \d", markdown)
+    assert "95 % interval over seeds" in markdown
+    assert r"floor-known\*" in markdown
+    latex = (tmp_path / "table.tex").read_text()
+    assert rf"unigram & {mean:.2f} $\pm$" in latex
+    assert latex.count(r"\midrule") == 2
+    data = json.loads((tmp_path / "table.json").read_text())
+    (rows,) = data.values()
+    unigram = next(row for row in rows if row["learner"] == "unigram")
+    assert unigram["ppl"]["mean"] == pytest.approx(mean)
+    assert unigram["ppl"]["seeds"] == len(unigram["results"]) == 3
+
+
+def test_figures_are_pictures(runs, tmp_path):
+    write_report(load_runs([runs]), tmp_path)
+    for name in ("loss", "switch"):
+        picture = matplotlib.image.imread(tmp_path / f"{name}.png")
+        assert picture.shape[0] > 400
+        assert picture.std() > 0.05
+        ElementTree.parse(tmp_path / f"{name}.svg")
+
+
+def test_the_same_runs_give_the_same_files(runs, tmp_path):
+    first = write_report(load_runs([runs]), tmp_path / "a")
+    second = write_report(load_runs([runs]), tmp_path / "b")
+    assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
+
+
+def test_every_fragment_is_shaded_and_every_learner_drawn(runs):
+    loaded = load_runs([runs])
+    ((setting, groups),) = settings(loaded).items()
+    axes = loss_figure(setting, groups).axes[0]
+    assert len(axes.patches) == 10
+    lines = [line for line in axes.lines if len(line.get_xdata()) > 2]
+    assert len(lines) == 3  # unigram, uniform, floor: those with a run on the first stream
+    first = next(run for run in loaded if run.learner == "unigram")
+    assert any(np.array_equal(line.get_ydata(), first.records.loss) for line in lines)
+
+
+def test_a_long_stream_is_thinned_but_keeps_its_extremes(tmp_path):
+    long = Config(
+        stream=StreamConfig(fragments=100, mean_length=6000), learner=Choice("unigram"), seed=0
+    )
+    run = load_runs([start(long, tmp_path / "run").path])[0]
+    ((setting, groups),) = settings([run]).items()
+    axes = loss_figure(setting, groups).axes[0]
+    loss = run.records.loss
+    assert len(loss) > POINTS
+    drawn = max(len(line.get_xdata()) for line in axes.lines)
+    assert drawn <= POINTS
+    band = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.max() == loss.max()
+    assert band.min() == loss.min()
+
+
+def test_runs_of_different_streams_are_not_compared(runs, tmp_path):
+    start(config("unigram", 0, fragments=15), tmp_path / "other")
+    groups = settings(load_runs([runs, tmp_path / "other"]))
+    assert len(groups) == 2
+    written = write_report(load_runs([runs, tmp_path / "other"]), tmp_path / "out")
+    assert {"loss-1.png", "loss-2.png"} <= {path.name for path in written}
+
+
+def test_the_same_run_twice_is_refused(runs, tmp_path):
+    start(config("unigram", 0), tmp_path / "again")
+    with pytest.raises(CalmError, match="are the same run"):
+        settings(load_runs([runs, tmp_path / "again"]))
+
+
+def test_an_unfinished_run_is_said(runs, tmp_path):
+    (tmp_path / "config.toml").write_text(config("unigram", 0).to_toml())
+    with pytest.raises(CalmError, match="is not finished: go on with `calm resume"):
+        load_runs([tmp_path])
+
+
+def test_the_command_prints_the_table_and_says_where_the_files_are(
+    runs, tmp_path, monkeypatch, capsys
+):
+    code, out, _ = calm(monkeypatch, capsys, "report", runs, "--out", tmp_path)
+    assert code == 0
+    assert "floor-known*" in out
+    assert f"7 files in {tmp_path}: table.md" in out

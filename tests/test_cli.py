@@ -1,0 +1,182 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from calm.config import Choice, StreamConfig, read_config
+from helpers import SHORT, calm
+
+COMMANDS = ("run", "resume", "report", "generate", "check")
+
+
+@pytest.fixture
+def texts(tmp_path):
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for name in ("a", "b"):
+        (folder / f"{name}.txt").write_text((name + "xyz \n") * 3000)
+    return folder
+
+
+def test_help_lists_every_command(monkeypatch, capsys):
+    code, out, _ = calm(monkeypatch, capsys, "--help")
+    assert code == 0
+    for name in COMMANDS:
+        assert f"calm {name}" in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_examples(monkeypatch, capsys, name):
+    code, out, _ = calm(monkeypatch, capsys, name, "--help")
+    assert code == 0
+    assert f"Examples:\n  calm {name} " in out
+
+
+def test_help_and_version_import_nothing_heavy():
+    program = (
+        "import sys; sys.argv = ['calm', 'run', '--help']\n"
+        "from calm import cli\n"
+        "try: cli.main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'torch', 'numba', 'numpy', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_run_prints_its_table_beside_the_floor(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "run"
+    code, printed, errors = calm(
+        monkeypatch, capsys, "run", "--learner", "unigram", *SHORT, "--out", out
+    )
+    assert code == 0
+    metrics = json.loads((out / "metrics.json").read_text())
+    for word in ("unigram", "floor*", "floor-known*", "ppl@sw", "rec", *metrics["per_class"]):
+        assert word in printed
+    assert f"run folder: {out}" in printed
+    assert "unigram: batch" in errors
+    assert "tokens/s" in errors
+
+
+def test_options_reach_corpus_stream_and_learner(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "run"
+    arguments = ("--corpus.lexicon", "200", "--corpus.tree=(x:0.3,y:0.3);", "--learner", "unigram")
+    arguments += ("--learner.prior", "2", "--stream.fragments", "6", "--stream.mean-length", "900")
+    code, _, _ = calm(monkeypatch, capsys, "run", *arguments, "--seed", "4", "--out", out)
+    assert code == 0
+    config = read_config(out / "config.toml")
+    assert config.corpus == Choice("synthetic", {"lexicon": 200, "tree": "(x:0.3,y:0.3);"})
+    assert config.learner == Choice("unigram", {"prior": 2})
+    assert config.stream == StreamConfig(fragments=6, mean_length=900.0)
+    assert config.seed == 4
+
+
+def test_an_experiment_file_is_overridden_by_what_is_said(tmp_path, monkeypatch, capsys):
+    file, out = tmp_path / "experiment.toml", tmp_path / "run"
+    file.write_text(
+        'seed = 3\n[corpus]\nname = "synthetic"\nlexicon = 200\n'
+        '[learner]\nname = "unigram"\nprior = 3.0\n[stream]\nfragments = 10\nmean_length = 800\n'
+    )
+    code, _, _ = calm(monkeypatch, capsys, "run", file, "--stream.mean-length", "900", "--out", out)
+    assert code == 0
+    config = read_config(out / "config.toml")
+    assert config.stream == StreamConfig(fragments=10, mean_length=900.0)
+    assert config.learner == Choice("unigram", {"prior": 3.0})
+    assert (config.corpus.options, config.seed) == ({"lexicon": 200}, 3)
+    second = tmp_path / "second"
+    code, _, _ = calm(monkeypatch, capsys, "run", file, "--learner", "uniform", "--out", second)
+    assert code == 0
+    assert read_config(second / "config.toml").learner == Choice("uniform")
+
+
+def test_a_folder_of_text_runs_at_both_levels(texts, tmp_path, monkeypatch, capsys):
+    for level in ("char", "word"):
+        arguments = ("--corpus", texts, "--corpus.level", level, "--learner", "lstm", "--size")
+        arguments += ("tiny", "--stream.fragments", "4", "--stream.mean-length", "300")
+        out = tmp_path / level
+        code, printed, _ = calm(
+            monkeypatch, capsys, "run", *arguments, "--stream.rows", 2, "--out", out
+        )
+        assert code == 0
+        assert "texts: level " + level in printed
+        assert "floor" not in printed
+
+
+def test_runs_without_a_folder_get_one_each(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for expected in ("synthetic-uniform-s0", "synthetic-uniform-s0-2"):
+        code, _, _ = calm(monkeypatch, capsys, "run", "--learner", "uniform", *SHORT)
+        assert code == 0
+        assert (tmp_path / "runs" / expected / "metrics.json").exists()
+
+
+def test_check_speaks_for_and_against(monkeypatch, capsys):
+    code, out, _ = calm(monkeypatch, capsys, "check", "user_learners:Fine", "--batches", "20")
+    assert code == 0
+    assert out.strip().endswith("user_learners:Fine keeps to the protocol")
+    code, out, errors = calm(monkeypatch, capsys, "check", "user_learners:NaNAtTwelve")
+    assert code == 1
+    assert "the learner predicted NaN" in out
+    assert "does not keep to the protocol" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("run --corpus nowhere", "unknown corpus 'nowhere'"),
+        ("run --learner lstn", "unknown learner 'lstn': take uniform, unigram, lstm"),
+        ("run --learner nowhere:Mine", "there is no module 'nowhere'"),
+        ("run --learner user_learners:Mine", "no Mine"),
+        ("run --learner user_learners:Half", "Half is not a subclass of calm.Learner"),
+        ("run --learner calm.learners.base:Learner", "does not define learn, load_state, predict"),
+        ("run --learner lstm --size huge", "no size 'huge': take one of tiny, small, paper"),
+        ("run --learner lstm --learner.hiden 3", "unknown key 'hiden'; there are: hidden"),
+        ("run --learner lstm --learner.hidden many", "hidden is 'many': expected a whole number"),
+        ("run --learner user_learners:Fine --learner.rat 1", "unknown key 'rat'; there are: rate"),
+        ("run --learner.hidden", "--learner.hidden needs a value"),
+        ("run --corpus.leksikon 3", "unknown key 'leksikon'"),
+        ("run --corpus.tree (a,b", "not in Newick notation"),
+        ("run --stream.fragments 101", "101 fragments cannot be dealt evenly to 5 classes"),
+        ("run --stream.mean-length -5", "mean length is -5"),
+        ("run --stream.mean-length abc", "could not convert"),
+        ("run --stream.split train", "invalid choice 'train'"),
+        ("run --nonsense 3", "Unrecognized options: --nonsense"),
+        ("run missing.toml", "there is no file missing.toml"),
+        ("run --corpus TEXTS --stream.fragments 4", "the text of 'a' is too short"),
+        ("run --corpus TEXTS --corpus.level letter", "level 'letter' is not one of char, word"),
+        ("run --corpus EMPTY", "holds no text"),
+        ("run --corpus LATIN", "a.txt is not UTF-8 text: byte 2 is 0xe9"),
+        ("run --corpus TEXTS --learner floor --stream.mean-length 200 --stream.fragments 4", "synthetic languages only"),
+        ("run --learner uniform --out FILE/x --stream.fragments 5", "cannot write to"),
+        ("resume nowhere", "nowhere holds no run"),
+        ("resume", "Missing from calm resume"),
+        ("report nowhere", "nowhere holds no run"),
+        ("generate nowhere", "nowhere holds no run"),
+        ("check nowhere:X", "there is no module 'nowhere'"),
+        ("dance", "there is no command 'dance': take one of run"),
+    ],
+)  # fmt: skip
+def test_wrong_input_is_one_sentence(texts, tmp_path, monkeypatch, capsys, arguments, words):
+    (tmp_path / "empty").mkdir()
+    latin = tmp_path / "latin"
+    latin.mkdir()
+    (latin / "a.txt").write_bytes(b"caf"[:2] + "é".encode("latin-1"))
+    (tmp_path / "file").write_text("x")
+    monkeypatch.chdir(tmp_path)
+    places = {
+        "TEXTS": texts,
+        "EMPTY": tmp_path / "empty",
+        "LATIN": latin,
+        "FILE": tmp_path / "file",
+    }
+    for name, path in places.items():
+        arguments = arguments.replace(name, str(path))
+    code, _, errors = calm(monkeypatch, capsys, *arguments.split())
+    assert code == 2
+    assert errors.startswith("calm: ")
+    assert errors.count("\n") == 1
+    assert words in errors

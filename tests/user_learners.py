@@ -1,0 +1,46 @@
+"""Learners as users write them, for tests that name them as `user_learners:Class`."""
+
+import time
+
+from calm.learners.simple import Unigram
+
+
+class Fine(Unigram):
+    """Nothing wrong with it."""
+
+    def __init__(self, vocabulary, seed, rate: float = 0.5):
+        super().__init__(vocabulary, seed, prior=rate)
+
+
+class FailsAtTwelve(Unigram):
+    """Raises in the middle."""
+
+    steps = 0
+
+    def learn(self, inputs, targets):
+        self.steps += 1
+        if self.steps == 12:
+            raise ZeroDivisionError("twelve")
+        super().learn(inputs, targets)
+
+
+class NaNAtTwelve(Unigram):
+    """Predicts NaN in the middle."""
+
+    steps = 0
+
+    def predict(self, inputs):
+        self.steps += 1
+        return super().predict(inputs) * (float("nan") if self.steps > 12 else 1)
+
+
+class Slow(Unigram):
+    """Takes its time, so that a test can interrupt it."""
+
+    def learn(self, inputs, targets):
+        time.sleep(0.02)
+        super().learn(inputs, targets)
+
+
+class Half:
+    """Is no learner."""
