@@ -66,7 +66,8 @@ def score(log_probabilities: Any, batch: Batch, vocabulary: int) -> float:
         raise RunFailedError(f"{where} gave probability 0 to what came: its loss is infinite")
     if abs(total - 1) > OFF_ONE:
         raise RunFailedError(
-            f"{where}'s probabilities sum to {total:.6g}, not 1: return log_softmax of the logits, in float32"
+            f"{where}'s probabilities sum to {total:.6g}, not 1: "
+            "return log_softmax of the logits, in float32"
         )
     return loss
 

@@ -1,5 +1,6 @@
 import hashlib
 import random
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_at_a_paper_boundary_a_row_jumps_into_the_new_class(numbered):
     stream = Stream(numbered, 30, 500, rows=3, window=5, seed=1, boundary="paper")
     inputs, targets, batches = rows_of(stream)
     assert len(np.unique(targets)) == targets.size
-    for before, batch in zip(batches[:-1], batches[1:], strict=True):
+    for before, batch in pairwise(batches):
         assert (batch.inputs // 100_000 == batch.class_index).all()
         jumped = (batch.inputs[0] != before.targets[-1]).all()
         assert jumped == (batch.fragment != before.fragment)
@@ -66,7 +67,7 @@ def test_at_a_paper_boundary_a_row_jumps_into_the_new_class(numbered):
 
 def test_at_a_seamless_boundary_nothing_gives_the_switch_away(numbered):
     _, _, batches = rows_of(Stream(numbered, 30, 500, rows=3, window=5, seed=1))
-    for before, batch in zip(batches[:-1], batches[1:], strict=True):
+    for before, batch in pairwise(batches):
         assert np.array_equal(batch.inputs[0], before.targets[-1])
 
 
