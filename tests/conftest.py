@@ -1,3 +1,7 @@
+import os
+
+os.environ["OMP_NUM_THREADS"] = "1"  # threads that wait for each other crawl on a busy machine
+
 import numpy as np
 import pytest
 from hypothesis import settings

@@ -182,6 +182,15 @@ def test_a_learner_that_raises_is_one_sentence_and_a_traceback_on_disk(tmp_path)
     assert records(tmp_path / "run").count(b"\n") == 12
 
 
+@pytest.mark.parametrize(
+    "config", [Choice("user_learners:OddState"), Choice("user_learners:NoState")]
+)
+def test_a_state_that_cannot_be_saved_is_said(tmp_path, config):
+    with pytest.raises(RunFailedError) as error:
+        start(Config(stream=TINY.stream, learner=config), tmp_path / "run")
+    assert "state" in str(error.value) or "TypeError: no" in str(error.value)
+
+
 def test_a_learner_that_predicts_nan_names_the_batch(tmp_path):
     with pytest.raises(RunFailedError, match="batch 12: the learner predicted NaN"):
         start(with_learner("user_learners:NaNAtTwelve"), tmp_path / "run")

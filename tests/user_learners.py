@@ -44,3 +44,17 @@ class Slow(Unigram):
 
 class Half:
     """Is no learner."""
+
+
+class OddState(Unigram):
+    """Its state is no array."""
+
+    def state(self):
+        return {"note": "text"}
+
+
+class NoState(Unigram):
+    """Cannot say what its state is."""
+
+    def state(self):
+        raise TypeError("no state")

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 from calm.config import Choice, Config, check_keys, convert
 from calm.corpus.base import Corpora
 from calm.corpus.memory import folder_corpora
-from calm.errors import CalmError
+from calm.errors import CalmError, blame
 from calm.learners import LEARNERS
 from calm.learners.base import Learner
 from calm.stream import Stream
@@ -81,10 +81,11 @@ def learner(
         if stream is None:
             raise CalmError(f"{where} is an oracle: it needs the stream, as stream=…")
         arguments["stream"] = stream
-    try:
-        return cls(**arguments)
-    except ValueError as error:
-        raise CalmError(f"{where}: {error}") from None
+    with blame(where):
+        try:
+            return cls(**arguments)
+        except ValueError as error:
+            raise CalmError(f"{where}: {error}") from None
 
 
 def learner_class(name: str) -> type[Learner]:
@@ -97,10 +98,11 @@ def learner_class(name: str) -> type[Learner]:
     here = str(Path.cwd())
     if here not in sys.path:  # so that a learner in the current folder is found
         sys.path.append(here)
-    try:
-        found = getattr(importlib.import_module(module_name), class_name, None)
-    except ModuleNotFoundError as error:
-        raise CalmError(f"learner {name}: there is no module {error.name!r}") from None
+    with blame(f"importing {module_name}"):
+        try:
+            found = getattr(importlib.import_module(module_name), class_name, None)
+        except ModuleNotFoundError as error:
+            raise CalmError(f"learner {name}: there is no module {error.name!r}") from None
     if not (isinstance(found, type) and issubclass(found, Learner)):
         what = f"{class_name} is not a subclass of calm.Learner" if found else f"no {class_name}"
         raise CalmError(f"learner {name}: in module {module_name}, {what}")

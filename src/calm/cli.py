@@ -1,127 +1,26 @@
-"""The command line: parsing and printing, nothing else."""
+"""The command line: one function per command, which calls the library and prints."""
 
-import contextlib
-import inspect
-import io
 import sys
-import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import tyro
-from tyro.conf import Positional, arg
-
-from calm.config import Choice, Config, StreamConfig, read_config
+from calm.arguments import (
+    CheckCommand,
+    GenerateCommand,
+    Options,
+    ReportCommand,
+    ResumeCommand,
+    RunCommand,
+    parse,
+)
+from calm.config import Choice, Config, read_config
 from calm.errors import CalmError, RunFailedError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from calm.report import Run as FinishedRun
-
-Options = dict[str, dict[str, Any]]  # of --corpus.KEY VALUE and --learner.KEY VALUE
-
-
-@dataclass(frozen=True)
-class RunCommand:
-    """Run a learner over a stream, into a new folder.
-
-    Options of the corpus or the learner are given as --corpus.KEY VALUE and --learner.KEY VALUE.
-
-    Examples:
-      calm run --learner lstm --size tiny --stream.fragments 40 --stream.mean-length 4000
-      calm run --corpus texts/ --corpus.level word --learner unigram --seed 3
-      calm run experiment.toml --learner my_module:MyLearner --learner.rate 0.1 --out runs/mine
-    """
-
-    experiment: Annotated[
-        Positional[Path | None], arg(metavar="[EXPERIMENT.toml]", help_behavior_hint="")
-    ] = None
-    """A config file; what else is given here overrides it."""
-    corpus: str = "synthetic"
-    """Corpora set: synthetic, or a folder with one NAME.txt per class."""
-    learner: str = "lstm"
-    """Learner: uniform, unigram, lstm, floor, floor-known, or your own as module:Class."""
-    size: Annotated[str | None, arg(metavar="tiny|small|paper", help_behavior_hint="")] = None
-    """Size of a learner that comes in sizes (default: small)."""
-    seed: int = 0
-    """Seed of the stream and the learner."""
-    out: Annotated[Path | None, arg(help_behavior_hint="(default: a new folder in runs/)")] = None
-    """Folder of the run."""
-    checkpoint_seconds: float = 10.0
-    """Time between two checkpoints."""
-    stream: StreamConfig = field(default_factory=StreamConfig)
-
-
-@dataclass(frozen=True)
-class ResumeCommand:
-    """Go on with a run that was stopped or killed.
-
-    Examples:
-      calm resume runs/synthetic-lstm-tiny-s0
-    """
-
-    run: Positional[Path]
-    """Folder of the run."""
-    checkpoint_seconds: float = 10.0
-    """Time between two checkpoints."""
-
-
-@dataclass(frozen=True)
-class ReportCommand:
-    """Compare finished runs: a table (on screen, Markdown, LaTeX, JSON) and two figures.
-
-    Examples:
-      calm report runs/synthetic-lstm-tiny-s0 runs/synthetic-unigram-s0 --out reports/first
-      calm report runs --out reports/all
-    """
-
-    runs: Positional[tuple[Path, ...]]
-    """Folders of runs, or folders that hold such."""
-    out: Path = Path("reports")
-    """Folder for the files."""
-
-
-@dataclass(frozen=True)
-class GenerateCommand:
-    """Sample text from a run's checkpoint, one token at a time.
-
-    Examples:
-      calm generate runs/synthetic-lstm-tiny-s0 --length 300
-      calm generate runs/synthetic-lstm-tiny-s0 --class coro
-    """
-
-    run: Positional[Path]
-    """Folder of the run."""
-    length: int = 300
-    """How many tokens."""
-    class_name: Annotated[str | None, arg(name="class", metavar="NAME")] = None
-    """First learn 10 batches of this class, as after a switch."""
-    seed: int = 0
-    """Seed of the sampling."""
-
-
-@dataclass(frozen=True)
-class CheckCommand:
-    """Audit a learner: does it keep to the protocol?
-
-    Options of the learner are given as --learner.KEY VALUE.
-
-    Examples:
-      calm check my_module:MyLearner
-      calm check lstm --size tiny
-    """
-
-    learner: Positional[str]
-    """Learner: a name, or your own as module:Class."""
-    size: Annotated[str | None, arg(metavar="tiny|small|paper", help_behavior_hint="")] = None
-    """Size of a learner that comes in sizes (default: small)."""
-    batches: int = 80
-    """How many batches it is watched for."""
-    seed: int = 0
-    """Seed of the learner."""
 
 
 def run(command: RunCommand, options: Options) -> None:
@@ -227,12 +126,12 @@ def _dispatch(arguments: Sequence[str]) -> None:
 
         print(f"calm {__version__}")
         return
-    name, rest = arguments[0], list(arguments[1:])
+    name = arguments[0]
     if name not in COMMANDS:
         raise CalmError(f"there is no command {name!r}: take one of {', '.join(COMMANDS)}")
     kind, action = COMMANDS[name]
-    rest, options = _take_options(rest)
-    action(_parse(kind, name, rest), options)
+    command, options = parse(kind, name, arguments[1:])
+    action(command, options)
 
 
 def _overview() -> str:
@@ -243,78 +142,6 @@ def _overview() -> str:
     lines += ["", "`calm COMMAND --help` has options and examples. To begin:"]
     lines.append("  calm run --learner lstm --size tiny --stream.mean-length 4000")
     return "\n".join(lines)
-
-
-def _parse(kind: type[Any], name: str, arguments: list[str]) -> Any:
-    """Let tyro parse; its boxed complaints become one line."""
-    default = _run_defaults(arguments) if kind is RunCommand else None
-    complaints = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(complaints):
-            return tyro.cli(
-                kind,
-                prog=f"calm {name}",
-                description=inspect.getdoc(kind),
-                args=arguments,
-                default=default,
-            )
-    except SystemExit as exit:
-        if not exit.code:
-            raise
-        raise CalmError(f"{_one_line(complaints.getvalue())} (see `calm {name} --help`)") from None
-
-
-def _one_line(box: str) -> str:
-    """Return the text of the first part of a box drawn around a complaint."""
-    words = []
-    for line in box.splitlines()[1:]:
-        inner = line.strip("│ ")
-        if inner.startswith(("─", "╰")):
-            break
-        words.append(inner)
-    return " ".join(words).rstrip(".")
-
-
-def _run_defaults(arguments: Sequence[str]) -> Any:
-    """Let a config file on the command line provide the defaults of what it does not override."""
-    path = next((Path(a) for a in arguments[:1] if a.endswith(".toml")), None)
-    if path is None:
-        return RunCommand()
-    config = read_config(path)
-    return RunCommand(
-        experiment=path,
-        corpus=config.corpus.name,
-        learner=config.learner.name,
-        seed=config.seed,
-        stream=config.stream,
-    )
-
-
-def _take_options(arguments: Sequence[str]) -> tuple[list[str], Options]:
-    """Take --corpus.KEY VALUE and --learner.KEY VALUE out; values are read as TOML, or as text."""
-    rest: list[str] = []
-    options: Options = {"corpus": {}, "learner": {}}
-    queue = list(arguments)
-    while queue:
-        argument = queue.pop(0)
-        table, dot, key = argument.removeprefix("--").partition(".")
-        if not (argument.startswith("--") and dot and table in options):
-            rest.append(argument)
-            continue
-        key, equals, value = key.partition("=")
-        if not equals:
-            if not queue:
-                raise CalmError(f"{argument} needs a value")
-            value = queue.pop(0)
-        options[table][key.replace("-", "_")] = _value(value)
-    return rest, options
-
-
-def _value(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
 
 
 def _override(base: Choice, name: str, options: dict[str, Any]) -> Choice:

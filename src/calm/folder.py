@@ -8,24 +8,22 @@ checkpoint/       the learner's state after so many batches
 metrics.json      once the run has finished
 """
 
-import importlib.metadata
 import json
 import os
-import platform
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from calm.config import Config, read_config
-from calm.errors import CalmError
+from calm.environment import environment
+from calm.errors import CalmError, blame
 from calm.learners.base import Learner, State
 from calm.loop import Record, to_records
 from calm.metrics import Records
@@ -77,9 +75,10 @@ class RunFolder:
             raise CalmError(f"another process is working on {self.path}") from None
         except OSError as error:
             raise CalmError(f"cannot write to {self.path}: {error.strerror or error}") from None
-        with lock:
-            lock.release()  # the context holds it once more
+        try:
             yield
+        finally:
+            lock.release()
 
     def note_start(self, fingerprint: str, step: int) -> None:
         """Write down machine and versions; refuse to go on over text that has changed."""
@@ -87,16 +86,17 @@ class RunFolder:
         noted: dict[str, Any] = {"corpora": fingerprint, "starts": []}
         if path.is_file():
             noted = self._json("environment.json")
-        if noted["corpora"] != fingerprint:
+        if noted.get("corpora") != fingerprint:
             raise CalmError(f"the text that {self.path} began with has changed: start a new run")
-        noted["starts"].append({"step": step, **environment()})
-        _write_json(path, noted)
+        starts = [*noted.get("starts", []), {"step": step, **environment()}]
+        _write_json(path, {**noted, "starts": starts})
 
     def save_checkpoint(self, step: int, state: State) -> None:
         """Keep the state of a learner that has learned `step` batches."""
         checkpoint = self.path / "checkpoint"
         checkpoint.mkdir(exist_ok=True)
-        arrays = {name: np.asarray(array, order="C") for name, array in state.items()}
+        with blame("saving what the learner's state() returned"):
+            arrays = {name: _numeric(name, array) for name, array in state.items()}
         _replace(
             checkpoint / "learner.safetensors",
             lambda new: save_file(arrays, new, metadata={"step": str(step)}),
@@ -214,31 +214,11 @@ class Journals:
             os.fsync(file.fileno())
 
 
-def environment() -> dict[str, Any]:
-    """Machine and versions."""
-    packages = ("calm-bench", "numpy", "numba", "torch")
-    return {
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
-        "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in packages},
-        "platform": platform.platform(),
-        "cores": os.cpu_count(),
-    }
-
-
-def _commit() -> str | None:
-    """Return the last commit of this code, marked if it was modified since; None outside git."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(Path(__file__).parent), *arguments, "--", "."]
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-
-    try:
-        commit = git("log", "-1", "--format=%H")
-        return (commit + ("+modified" if git("status", "--porcelain") else "")) or None
-    except OSError:  # no git on this machine
-        return None
+def _numeric(name: str, value: Any) -> NDArray[Any]:
+    array = np.asarray(value, order="C")
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        raise TypeError(f"{name!r} is no array of numbers")
+    return array
 
 
 def _replace(path: Path, write: Callable[[Path], Any]) -> None:

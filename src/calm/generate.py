@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from calm.build import build_learner, build_stream
-from calm.errors import CalmError
+from calm.errors import CalmError, blame
 from calm.folder import RunFolder
 from calm.learners.base import InformedLearner, Learner, Tokens
 from calm.randomness import Draw
@@ -28,6 +28,13 @@ def generate(path: Path, length: int, class_name: str | None = None, seed: int =
     stream = build_stream(config)
     learner = build_learner(config, stream)
     step = folder.restore(learner)
+    with blame("the learner"):
+        return _generate(stream, learner, step, length, class_name, seed)
+
+
+def _generate(
+    stream: Stream, learner: Learner, step: int, length: int, class_name: str | None, seed: int
+) -> str:
     batch = next(stream.batches(max(step - 1, 0)))
     last, class_index = batch.targets[-1] if step else batch.inputs[0], batch.class_index
     if class_name is not None:

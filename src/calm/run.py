@@ -3,7 +3,6 @@
 import signal
 import threading
 import time
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 from calm.build import build_learner, build_stream, learner_class
 from calm.config import Choice, Config
-from calm.errors import CalmError, RunFailedError
+from calm.errors import RunFailedError, blame
 from calm.folder import RunFolder
 from calm.learners.base import Learner
 from calm.loop import Record, prequential, to_records
@@ -23,10 +22,6 @@ from calm.stream import Stream
 FLOORS = ("floor-known", "floor")
 CHECKPOINT_SECONDS = 10.0
 CHECKPOINT_SHARE = 0.05  # checkpoints may take this share of the time and no more
-
-
-class Interrupted(RunFailedError):  # noqa: N818 - it is not an error
-    """The user, or the machine, asked the run to stop."""
 
 
 def start(config: Config, path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFolder:
@@ -60,6 +55,7 @@ def _drive(
     folder.note_start(stream.corpora.fingerprint(), step)
     name = folder.config().learner.name
     batch_tokens = stream.rows * stream.window
+    trace = folder.path / "traceback.txt"
     with (
         folder.journals(step) as journals,
         stop_signals() as stop,
@@ -71,18 +67,24 @@ def _drive(
             nonlocal saved, wait
             begin = time.monotonic()
             journals.sync()
-            folder.save_checkpoint(learned, learner.state())
+            with blame("the learner", trace):
+                state = learner.state()
+            folder.save_checkpoint(learned, state)
             saved = time.monotonic()
             wait = max(checkpoint_seconds, (saved - begin) / CHECKPOINT_SHARE)
 
         records = prequential(stream, learner, step)
         since = time.perf_counter()
-        while record := _next(records, folder):
+        while True:
+            with blame("the learner", trace):
+                record = next(records, None)
+            if record is None:
+                break
             seconds = time.perf_counter() - since
             if stop.is_set() or time.monotonic() - saved > wait:
                 save(record.step)
             if stop.is_set():
-                raise Interrupted(
+                raise RunFailedError(
                     f"stopped before batch {record.step} of {len(stream)}: "
                     f"go on with `calm resume {folder.path}`"
                 )
@@ -91,22 +93,6 @@ def _drive(
             since = time.perf_counter()
         save(len(stream))
     _finish(folder, stream)
-
-
-def _next(records: Iterator[Record], folder: RunFolder) -> Record | None:
-    """Return the next record, if any; what goes wrong in the learner is kept in the run folder."""
-    try:
-        return next(records, None)
-    except CalmError:
-        raise
-    except Exception as error:
-        trace = folder.path / "traceback.txt"
-        trace.write_text(traceback.format_exc(), encoding="utf-8")
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        raise RunFailedError(
-            f"the learner failed with {type(error).__name__}: {error} "
-            f"({where.filename}:{where.lineno}; all of it in {trace})"
-        ) from None
 
 
 def _finish(folder: RunFolder, stream: Stream) -> None:
