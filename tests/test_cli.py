@@ -94,8 +94,9 @@ def test_an_experiment_file_is_overridden_by_what_is_said(tmp_path, monkeypatch,
 
 
 def test_a_folder_of_text_runs_at_both_levels(texts, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(texts.parent)
     for level in ("char", "word"):
-        arguments = ("--corpus", texts, "--corpus.level", level, "--learner", "lstm", "--size")
+        arguments = ("--corpus", texts.name, "--corpus.level", level, "--learner", "lstm", "--size")
         arguments += ("tiny", "--stream.fragments", "4", "--stream.mean-length", "300")
         out = tmp_path / level
         code, printed, _ = calm(
@@ -103,6 +104,7 @@ def test_a_folder_of_text_runs_at_both_levels(texts, tmp_path, monkeypatch, caps
         )
         assert code == 0
         assert "texts: level " + level in printed
+        assert read_config(out / "config.toml").corpus.name == str(texts)
         assert "floor" not in printed
 
 

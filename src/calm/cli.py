@@ -31,7 +31,7 @@ def run(command: RunCommand, options: Options) -> None:
     if command.size is not None:
         options["learner"]["size"] = command.size
     config = Config(
-        corpus=_override(base.corpus, command.corpus, options["corpus"]),
+        corpus=_placed(_override(base.corpus, command.corpus, options["corpus"])),
         stream=command.stream,
         learner=_override(base.learner, command.learner, options["learner"]),
         seed=command.seed,
@@ -147,6 +147,14 @@ def _overview() -> str:
 def _override(base: Choice, name: str, options: dict[str, Any]) -> Choice:
     """Lay the command line's options over a file's, which go with the file's name only."""
     return Choice(name, {**base.options, **options} if name == base.name else options)
+
+
+def _placed(corpus: Choice) -> Choice:
+    """Make a folder's name good from anywhere, so that a run can be resumed from anywhere."""
+    folder = Path(corpus.name)
+    if corpus.name == "synthetic" or not folder.is_dir():
+        return corpus
+    return Choice(str(folder.resolve()), corpus.options)
 
 
 def _new_folder(config: Config) -> Path:

@@ -91,6 +91,10 @@ class RunFolder:
         starts = [*noted.get("starts", []), {"step": step, **environment()}]
         _write_json(path, {**noted, "starts": starts})
 
+    def corpora(self) -> str:
+        """Return the hash of the text that the run began with."""
+        return str(self._json("environment.json").get("corpora"))
+
     def save_checkpoint(self, step: int, state: State) -> None:
         """Keep the state of a learner that has learned `step` batches."""
         checkpoint = self.path / "checkpoint"
@@ -183,8 +187,8 @@ class RunFolder:
     def _json(self, name: str) -> dict[str, Any]:
         try:
             data: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise CalmError(f"{self.path / name} is damaged: {error}") from None
+        except (OSError, ValueError) as error:
+            raise CalmError(f"{self.path / name} cannot be read: {error}") from None
         return data
 
 

@@ -104,6 +104,19 @@ def test_runs_of_different_streams_are_not_compared(runs, tmp_path):
     assert {"loss-1.png", "loss-2.png"} <= {path.name for path in written}
 
 
+def test_folders_of_one_name_with_different_text_are_not_compared(tmp_path):
+    for place in ("x", "y"):
+        (tmp_path / place / "texts").mkdir(parents=True)
+        for name in "ab":
+            (tmp_path / place / "texts" / f"{name}.txt").write_text(f"{name}{place} \n" * 4000)
+        stream = StreamConfig(fragments=4, mean_length=800)
+        corpus = Choice(str(tmp_path / place / "texts"))
+        start(Config(corpus, stream, Choice("unigram")), tmp_path / place / "run")
+    groups = settings(load_runs([tmp_path / "x" / "run", tmp_path / "y" / "run"]))
+    assert len(groups) == 2
+    assert all(name.startswith("texts: N = 4") for name in groups)
+
+
 def test_the_same_run_twice_is_refused(runs, tmp_path):
     start(config("unigram", 0), tmp_path / "again")
     with pytest.raises(CalmError, match="are the same run"):

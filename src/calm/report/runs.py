@@ -57,6 +57,11 @@ class Run:
             shown.append(f"{stream['boundary']} boundary")
         return f"{name}: {', '.join(shown)}"
 
+    @property
+    def text(self) -> str:
+        """Return the hash of the text."""
+        return RunFolder(self.path).corpora()
+
     def floors(self) -> dict[str, Result]:
         """Return the oracles' results on this run's stream, by name."""
         return {name: _result(data) for name, data in self.metrics.get("floors", {}).items()}
@@ -88,10 +93,14 @@ def load_runs(paths: Sequence[Path]) -> list[Run]:
 
 def settings(runs: Iterable[Run]) -> dict[str, list[Group]]:
     """Group runs by setting, and there by learner: contenders first, best first, then oracles."""
-    by_setting: dict[str, list[Run]] = {}
+    by_setting: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
-        by_setting.setdefault(run.setting, []).append(run)
-    return {setting: _groups(members) for setting, members in by_setting.items()}
+        by_setting.setdefault((run.setting, run.text), []).append(run)
+    names = [name for name, _ in by_setting]
+    return {
+        name if names.count(name) == 1 else f"{name} [{text}]": _groups(members)
+        for (name, text), members in by_setting.items()
+    }
 
 
 def _groups(runs: Sequence[Run]) -> list[Group]:
