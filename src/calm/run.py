@@ -129,7 +129,7 @@ def _floor(name: str, folder: RunFolder, stream: Stream) -> Result:
 
 @contextmanager
 def stop_signals() -> Iterator[threading.Event]:
-    """Collect Ctrl-C and SIGTERM in an event; the second Ctrl-C acts at once, as usual."""
+    """Collect Ctrl-C and SIGTERM in an event; the second one acts at once, as usual."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stop
@@ -137,11 +137,14 @@ def stop_signals() -> Iterator[threading.Event]:
 
     def note(number: int, frame: FrameType | None) -> None:
         stop.set()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        restore()
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        restore()
