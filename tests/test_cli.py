@@ -64,12 +64,22 @@ def test_a_run_prints_its_table_beside_the_floor(tmp_path, monkeypatch, capsys):
 
 def test_options_reach_corpus_stream_and_learner(tmp_path, monkeypatch, capsys):
     out = tmp_path / "run"
-    arguments = ("--corpus.lexicon", "200", "--corpus.tree=(x:0.3,y:0.3);", "--learner", "unigram")
+    arguments = (
+        "--corpus.lexicon",
+        "200",
+        "--corpus.seed",
+        "5",
+        "--corpus.tree=(x:0.3,y:0.3);",
+        "--learner",
+        "unigram",
+    )
     arguments += ("--learner.prior", "2", "--stream.fragments", "6", "--stream.mean-length", "900")
     code, _, _ = calm(monkeypatch, capsys, "run", *arguments, "--seed", "4", "--out", out)
     assert code == 0
     config = read_config(out / "config.toml")
-    assert config.corpus == Choice("synthetic", {"lexicon": 200, "tree": "(x:0.3,y:0.3);"})
+    assert config.corpus == Choice(
+        "synthetic", {"lexicon": 200, "seed": 5, "tree": "(x:0.3,y:0.3);"}
+    )
     assert config.learner == Choice("unigram", {"prior": 2})
     assert config.stream == StreamConfig(fragments=6, mean_length=900.0)
     assert config.seed == 4
@@ -146,6 +156,8 @@ def test_check_speaks_for_and_against(monkeypatch, capsys):
         ("run --stream.mean-length -5", "mean length is -5"),
         ("run --stream.mean-length abc", "could not convert"),
         ("run --stream.split train", "invalid choice 'train'"),
+        ("run --seed -1", "seed is -1: take 0 or more"),
+        ("run --checkpoint-seconds nan", "checkpoint_seconds is nan: take a time above 0"),
         ("run --nonsense 3", "Unrecognized options: --nonsense"),
         ("run missing.toml", "there is no file missing.toml"),
         ("run --corpus TEXTS --stream.fragments 4", "the text of 'a' is too short"),

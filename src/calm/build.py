@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -25,10 +25,12 @@ def build_corpora(choice: Choice) -> Corpora:
     if choice.name == "synthetic":
         from calm.corpus.synthetic import SyntheticCorpora
 
-        return SyntheticCorpora(**_options(SyntheticCorpora, choice.options, "corpus"))
+        return SyntheticCorpora(**_options(SyntheticCorpora, (), choice.options, "corpus"))
     folder = Path(choice.name)
     if folder.is_dir():
-        return folder_corpora(folder, **_options(folder_corpora, choice.options, "corpus"))
+        return folder_corpora(
+            folder, **_options(folder_corpora, ("folder",), choice.options, "corpus")
+        )
     raise CalmError(
         f"unknown corpus {choice.name!r}: take synthetic, or a folder with one NAME.txt per class"
     )
@@ -36,6 +38,8 @@ def build_corpora(choice: Choice) -> Corpora:
 
 def build_stream(config: Config) -> Stream:
     """Build the corpora and the stream over them."""
+    if config.seed < 0:
+        raise CalmError(f"seed is {config.seed}: take 0 or more")
     return Stream(build_corpora(config.corpus), seed=config.seed, **asdict(config.stream))
 
 
@@ -76,7 +80,7 @@ def learner(
         if size not in cls.sizes:
             raise CalmError(f"{where} has no size {size!r}: take one of {', '.join(cls.sizes)}")
         options = {**cls.sizes[size], **options}
-    arguments = {**_options(cls, options, where), "vocabulary": vocabulary, "seed": seed}
+    arguments = {**_options(cls, GIVEN, options, where), "vocabulary": vocabulary, "seed": seed}
     if cls.oracle:
         if stream is None:
             raise CalmError(f"{where} is an oracle: it needs the stream, as stream=…")
@@ -112,13 +116,15 @@ def learner_class(name: str) -> type[Learner]:
     return found
 
 
-def _options(target: Any, options: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Check options against the signature they are meant for."""
+def _options(
+    target: Any, given: Sequence[str], options: Mapping[str, Any], where: str
+) -> dict[str, Any]:
+    """Check options against the signature they are meant for, but for what it is given anyway."""
     hints = get_type_hints(getattr(target, "__init__") if isinstance(target, type) else target)  # noqa: B009
     parameters = inspect.signature(target).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return dict(options)
-    known = [p.name for p in parameters if p.name not in GIVEN and p.name != "folder"]
+    known = [p.name for p in parameters if p.name not in given]
     check_keys(options, known, where)
     return {
         key: convert(hints.get(key, Any), value, f"{where}: {key}")

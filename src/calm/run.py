@@ -11,7 +11,7 @@ from typing import Any
 
 from calm.build import build_learner, build_stream, learner_class
 from calm.config import Choice, Config
-from calm.errors import RunFailedError, blame
+from calm.errors import CalmError, RunFailedError, blame
 from calm.folder import RunFolder
 from calm.learners.base import Learner
 from calm.loop import Record, prequential, to_records
@@ -26,6 +26,7 @@ CHECKPOINT_SHARE = 0.05  # checkpoints may take this share of the time and no mo
 
 def start(config: Config, path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFolder:
     """Run a config in a new folder, to its end."""
+    _check_interval(checkpoint_seconds)
     stream = build_stream(config)
     learner = build_learner(config, stream)
     folder = RunFolder(path)
@@ -37,6 +38,7 @@ def start(config: Config, path: Path, checkpoint_seconds: float = CHECKPOINT_SEC
 
 def resume(path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFolder:
     """Go on with a run that was stopped, however it was; a finished one stays as it is."""
+    _check_interval(checkpoint_seconds)
     folder = RunFolder.open(path)
     with folder.lock():
         if folder.finished:
@@ -46,6 +48,11 @@ def resume(path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFol
         learner = build_learner(config, stream)
         _drive(folder, stream, learner, folder.restore(learner), checkpoint_seconds)
     return folder
+
+
+def _check_interval(checkpoint_seconds: float) -> None:
+    if not checkpoint_seconds > 0:
+        raise CalmError(f"checkpoint_seconds is {checkpoint_seconds:g}: take a time above 0")
 
 
 def _drive(
