@@ -74,12 +74,14 @@ def score(log_probabilities: Any, batch: Batch, vocabulary: int) -> float:
 
 def to_records(records: Iterable[Record], fragments: int) -> Records:
     """Turn records into columns, compact while they come in."""
-    fragment, loss, names = array("q"), array("d"), []
+    fragment, name, loss = array("q"), array("q"), array("d")
+    names: dict[str, int] = {}
     for record in records:
         fragment.append(record.fragment)
+        name.append(names.setdefault(record.class_name, len(names)))
         loss.append(record.loss)
-        names.append(record.class_name)
-    return Records(np.array(fragment), np.array(names, dtype=np.str_), np.array(loss), fragments)
+    class_name = np.array(list(names), dtype=np.str_)[np.array(name)]
+    return Records(np.array(fragment), class_name, np.array(loss), fragments)
 
 
 def evaluate(stream: Stream, learner: Learner) -> Result:
