@@ -10,7 +10,10 @@ from typing import Any, get_type_hints
 
 from calm.config import Choice, Config, check_keys, convert
 from calm.corpus.base import Corpora
+from calm.corpus.home import is_set, open_set
 from calm.corpus.memory import folder_corpora
+from calm.corpus.recipes import RECIPES
+from calm.corpus.store import StoredCorpora, holds_set
 from calm.errors import CalmError, blame
 from calm.learners import LEARNERS
 from calm.learners.base import Learner
@@ -21,18 +24,23 @@ GIVEN = ("vocabulary", "seed", "stream")  # what a learner's constructor gets fr
 
 
 def build_corpora(choice: Choice) -> Corpora:
-    """`synthetic`, or a folder with one NAME.txt per class."""
-    if choice.name == "synthetic":
+    """`synthetic`, a set that was fetched or added, or a folder with one NAME.txt per class."""
+    name, options = choice.name, choice.options
+    if name == "synthetic":
         from calm.corpus.synthetic import SyntheticCorpora
 
-        return SyntheticCorpora(**_options(SyntheticCorpora, (), choice.options, "corpus"))
-    folder = Path(choice.name)
+        return SyntheticCorpora(**_options(SyntheticCorpora, (), options, "corpus"))
+    folder = Path(name)
+    if is_set(name) or holds_set(folder):
+        check_keys(options, [], f"corpus {name}")
+        return open_set(name) if is_set(name) else StoredCorpora(folder)
     if folder.is_dir():
-        return folder_corpora(
-            folder, **_options(folder_corpora, ("folder",), choice.options, "corpus")
-        )
+        return folder_corpora(folder, **_options(folder_corpora, ("folder",), options, "corpus"))
+    if name in RECIPES:
+        raise CalmError(f"corpus {name!r} is not here yet: calm corpus fetch {name}")
     raise CalmError(
-        f"unknown corpus {choice.name!r}: take synthetic, or a folder with one NAME.txt per class"
+        f"unknown corpus {name!r}: take synthetic, a set of `calm corpus list`, "
+        "or a folder with one NAME.txt per class"
     )
 
 
@@ -56,7 +64,7 @@ def build_learner(config: Config, stream: Stream) -> Learner:
 
 
 def load(name: str, **options: Any) -> Corpora:
-    """Return a corpora set: `synthetic`, or a folder with one NAME.txt per class."""
+    """Return a corpora set: `synthetic`, one that was fetched or added, or a folder of text."""
     return build_corpora(Choice(name, options))
 
 

@@ -1,6 +1,7 @@
 """What every corpora set offers: one vocabulary, several classes, tokens at any offset."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 Tokens = NDArray[Any]
 Level = Literal["char", "word"]
 Split = Literal["dev", "test", "all"]
+Tell = Callable[[str, int, int], None]  # a work, bytes of it done, of how many (0: unknown)
 LEVELS: tuple[Level, ...] = get_args(Level)
 SPLITS: tuple[Split, ...] = get_args(Split)
 

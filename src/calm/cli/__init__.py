@@ -1,11 +1,11 @@
 """The command line: one function per command, which calls the library and prints."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calm.arguments import (
+from calm.cli.arguments import (
     CheckCommand,
     GenerateCommand,
     Options,
@@ -14,12 +14,11 @@ from calm.arguments import (
     RunCommand,
     parse,
 )
+from calm.cli.corpus import CORPUS_COMMANDS, Command
 from calm.config import Choice, Config, read_config
 from calm.errors import CalmError, RunFailedError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from calm.report import Run as FinishedRun
 
 
@@ -92,12 +91,13 @@ def check(command: CheckCommand, options: Options) -> None:
     print(f"{command.learner} keeps to the protocol")
 
 
-COMMANDS: dict[str, tuple[type[Any], Callable[[Any, Options], None]]] = {
+COMMANDS: dict[str, Command] = {
     "run": (RunCommand, run),
     "resume": (ResumeCommand, resume),
     "report": (ReportCommand, report),
     "generate": (GenerateCommand, generate),
     "check": (CheckCommand, check),
+    **{f"corpus {name}": command for name, command in CORPUS_COMMANDS.items()},
 }
 
 
@@ -118,27 +118,30 @@ def main() -> None:
 
 
 def _dispatch(arguments: Sequence[str]) -> None:
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(_overview())
-        sys.exit(0 if arguments else 2)
-    if arguments[0] == "--version":
+    if arguments and arguments[0] == "--version":
         from calm import __version__
 
         print(f"calm {__version__}")
         return
-    name = arguments[0]
+    words = 2 if arguments and arguments[0] == "corpus" else 1
+    name = " ".join(arguments[:words])
+    if not arguments or arguments[words - 1 :][:1] in ([], ["-h"], ["--help"]):
+        print(_overview("corpus " if words == 2 else ""))
+        sys.exit(0 if "-h" in name or "--help" in name else 2)
     if name not in COMMANDS:
-        raise CalmError(f"there is no command {name!r}: take one of {', '.join(COMMANDS)}")
+        group = [known for known in COMMANDS if known.startswith("corpus ") == (words == 2)]
+        raise CalmError(f"there is no command {name!r}: take one of {', '.join(group)}")
     kind, action = COMMANDS[name]
-    command, options = parse(kind, name, arguments[1:])
+    command, options = parse(kind, name, arguments[words:])
     action(command, options)
 
 
-def _overview() -> str:
+def _overview(prefix: str) -> str:
     lines = ["calm: a benchmark of online continual learning on text", "", "commands:"]
     for name, (kind, _) in COMMANDS.items():
-        summary = (kind.__doc__ or "").strip().splitlines()[0]
-        lines.append(f"  calm {name:<9} {summary}")
+        if name.startswith(prefix):
+            summary = (kind.__doc__ or "").strip().splitlines()[0]
+            lines.append(f"  calm {name:<13} {summary}")
     lines += ["", "`calm COMMAND --help` has options and examples. To begin:"]
     lines.append("  calm run --learner lstm --size tiny --stream.mean-length 4000")
     return "\n".join(lines)
@@ -151,8 +154,10 @@ def _override(base: Choice, name: str, options: dict[str, Any]) -> Choice:
 
 def _placed(corpus: Choice) -> Choice:
     """Make a folder's name good from anywhere, so that a run can be resumed from anywhere."""
+    from calm.corpus.home import is_set
+
     folder = Path(corpus.name)
-    if corpus.name == "synthetic" or not folder.is_dir():
+    if corpus.name == "synthetic" or is_set(corpus.name) or not folder.is_dir():
         return corpus
     return Choice(str(folder.resolve()), corpus.options)
 
@@ -168,26 +173,21 @@ def _new_folder(config: Config) -> Path:
 
 def _show_results(path: Path) -> None:
     """Print a run's table and its classes."""
+    from calm.cli.screen import console
     from calm.report import class_table, load_runs
 
     runs = load_runs([path])
     _print_tables(runs)
-    _console().print(class_table(runs[0].result))
+    console().print(class_table(runs[0].result))
     print(f"run folder: {path}")
 
 
 def _print_tables(runs: "Sequence[FinishedRun]") -> None:
+    from calm.cli.screen import console
     from calm.report import screen_table, settings
 
     for setting, groups in settings(runs).items():
-        _console().print(screen_table(setting, groups))
-
-
-def _console() -> "Console":
-    """Make a console: as wide as the terminal, or wide enough for a table when there is none."""
-    from rich.console import Console
-
-    return Console(width=None if sys.stdout.isatty() else 120)
+        console().print(screen_table(setting, groups))
 
 
 def _fail(sentence: str, code: int) -> None:
