@@ -41,6 +41,18 @@ class StreamConfig:
 
 
 @dataclass(frozen=True)
+class Cleaning:
+    """What is kept of a text; each level has its own rules."""
+
+    rare: int = 100
+    """Level char: lines with a character that occurs fewer times are dropped; 1 keeps all."""
+    rare_in: Literal["set", "class"] = "set"
+    """Level char: whether a character is counted over the set (the paper) or in its class."""
+    top: int = 25_000
+    """Level word: how many words of each class are kept, the most frequent ones."""
+
+
+@dataclass(frozen=True)
 class Config:
     """One run: a learner over a stream of a corpora set, with one seed for everything."""
 

@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from calm.cli.corpus_arguments import (
     AddCommand,
-    CleaningOptions,
     FetchCommand,
     ListCommand,
     ShowCommand,
     VerifyCommand,
 )
+from calm.config import Cleaning
 from calm.errors import CalmError, RunFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from calm.corpus.base import Corpora
-    from calm.corpus.cleaner import Cleaner
+    from calm.corpus.base import Corpora, Level
     from calm.corpus.documents import Document
 
 Options = dict[str, dict[str, Any]]
@@ -68,7 +67,7 @@ def fetch(command: FetchCommand, options: Options) -> None:
             obtain(remote, downloads_folder(), progress.tell)
     documents = recipe_documents(recipe, downloads_folder(), command.bnc)
     classes = recipe_classes(recipe, command.bnc)
-    _build(target, classes, documents, _cleaner(recipe.level, command.cleaning), command.name)
+    _build(target, classes, documents, recipe.level, command.cleaning, command.name)
     if recipe.bnc and not command.bnc:
         print(
             "Without the British National Corpus the set has three domains; its licence makes you "
@@ -94,7 +93,7 @@ def add(command: AddCommand, options: Options) -> None:
         print(f"left aside, as no text: {', '.join(aside)}")
     target = _new_set(command.name, command.replace)
     documents = source_documents(sources, command.level, command.tokens)
-    _build(target, tuple(sources), documents, _cleaner(command.level, command.cleaning), None)
+    _build(target, tuple(sources), documents, command.level, command.cleaning)
 
 
 def show(command: ShowCommand, options: Options) -> None:
@@ -127,15 +126,6 @@ def verify(command: VerifyCommand, options: Options) -> None:
     print(f"as they were built: {', '.join(names) or 'no sets'}")
 
 
-def _cleaner(level: str, cleaning: CleaningOptions) -> "Cleaner":
-    from calm.corpus.characters import Characters
-    from calm.corpus.words import Words
-
-    if level == "char":
-        return Characters(cleaning.rare, cleaning.rare_in)
-    return Words(cleaning.top)
-
-
 def _new_set(name: str, replace: bool) -> Path:
     """Return where a set of this name is to be built."""
     from calm.corpus.home import set_path
@@ -153,8 +143,9 @@ def _build(
     target: Path,
     classes: tuple[str, ...],
     documents: "Iterable[Document]",
-    cleaner: "Cleaner",
-    recipe: str | None,
+    level: "Level",
+    cleaning: Cleaning,
+    recipe: str | None = None,
 ) -> None:
     """Build a set and show what became of the text."""
     from calm.corpus.builder import build_set
@@ -162,7 +153,7 @@ def _build(
     from calm.progress import byte_progress
 
     with byte_progress() as progress:
-        build_set(target, classes, documents, cleaner, recipe, progress.tell)
+        build_set(target, classes, documents, level, cleaning, progress.tell, recipe)
     _show_classes(StoredCorpora(target))
     print(f"written to {target}; use it: calm run --corpus {target.name}")
 

@@ -1,10 +1,12 @@
 """What can be said to `calm corpus …` on the command line."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
 from tyro.conf import Positional, UseAppendAction, arg
+
+from calm.config import Cleaning
 
 
 @dataclass(frozen=True)
@@ -14,18 +16,6 @@ class ListCommand:
     Examples:
       calm corpus list
     """
-
-
-@dataclass(frozen=True)
-class CleaningOptions:
-    """What is kept of a text."""
-
-    rare: int = 100
-    """Level char: lines with a character that occurs fewer times are dropped; 1 keeps all."""
-    rare_in: Literal["set", "class"] = "set"
-    """Level char: whether a character is counted over the set (the paper) or in its class."""
-    top: int = 25_000
-    """Level word: how many words of each class are kept, the most frequent ones."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +33,7 @@ class FetchCommand:
     """The British National Corpus, XML edition: its zip, or the folder it unpacks to."""
     replace: bool = False
     """Build it again if it is there."""
-    cleaning: Annotated[CleaningOptions, arg(name="")] = CleaningOptions()
+    cleaning: Annotated[Cleaning, arg(name="")] = field(default_factory=Cleaning)
 
 
 @dataclass(frozen=True)
@@ -74,7 +64,7 @@ class AddCommand:
     """How many tokens are taken at most of a class from hf:."""
     replace: bool = False
     """Build it again if it is there."""
-    cleaning: Annotated[CleaningOptions, arg(name="")] = CleaningOptions()
+    cleaning: Annotated[Cleaning, arg(name="")] = field(default_factory=Cleaning)
 
 
 @dataclass(frozen=True)

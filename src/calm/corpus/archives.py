@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
-from calm.corpus.documents import readable
+from calm.corpus.documents import Stream, readable
 from calm.errors import CalmError
 
 BOMB = 200  # text that unpacks to more times its size than this is none
@@ -43,29 +43,41 @@ def text_name(path: Path) -> str:
     return name.stem if name.suffix == ".txt" else name.name
 
 
-def members(archive: Path, names: Collection[str]) -> Iterator[tuple[str, BinaryIO]]:
+class Limited:
+    """A stream that refuses to give more than BOMB times the size of the file it comes from."""
+
+    def __init__(self, path: Path, stream: Stream) -> None:
+        self._path, self._stream = path, stream
+        self._left = BOMB * path.stat().st_size
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes."""
+        data = self._stream.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise CalmError(f"{self._path} unpacks to over {BOMB} times its size: not read on")
+        return data
+
+
+def members(archive: Path, names: Collection[str]) -> Iterator[tuple[str, Stream]]:
     """Yield the named files of a tar or zip archive, in its order; each is read before the next.
 
-    Paths that lead out of the archive, a link in place of a file and text that unpacks to absurdly
-    much are refused; a file that is not there is an error.
+    Paths that lead out of the archive and a link in place of a file are refused; a file that is
+    not there is an error.
     """
     missing = set(names)
-    limit = BOMB * archive.stat().st_size
     walk = _zip_members if archive.suffix == ".zip" else _tar_members
     with readable(str(archive)):
-        for name, size, stream in walk(archive, names):
-            limit -= size
-            if limit < 0:
-                raise CalmError(f"{archive} unpacks to over {BOMB} times its size: not read on")
+        for name, stream in walk(archive, names):
             missing.discard(name)
-            yield name, stream
+            yield name, Limited(archive, stream)
     if missing:
         raise CalmError(
             f"{archive} holds no {min(missing)}: is it the published archive, and whole?"
         )
 
 
-def _tar_members(archive: Path, names: Collection[str]) -> Iterator[tuple[str, int, BinaryIO]]:
+def _tar_members(archive: Path, names: Collection[str]) -> Iterator[tuple[str, Stream]]:
     left = set(names)
     with tarfile.open(archive, "r|*") as tar:
         for member in tar:
@@ -75,13 +87,13 @@ def _tar_members(archive: Path, names: Collection[str]) -> Iterator[tuple[str, i
             stream = tar.extractfile(member) if member.isfile() else None
             if stream is None:
                 raise CalmError(f"{archive} holds {name} as a link or device: not read")
-            yield name, member.size, cast(BinaryIO, stream)
+            yield name, stream
             left.discard(name)
             if not left:
                 return
 
 
-def _zip_members(archive: Path, names: Collection[str]) -> Iterator[tuple[str, int, BinaryIO]]:
+def _zip_members(archive: Path, names: Collection[str]) -> Iterator[tuple[str, Stream]]:
     with zipfile.ZipFile(archive) as packed:
         for member in packed.infolist():
             name = _inside(archive, member.filename)
@@ -89,7 +101,7 @@ def _zip_members(archive: Path, names: Collection[str]) -> Iterator[tuple[str, i
                 if stat.S_ISLNK(member.external_attr >> 16):
                     raise CalmError(f"{archive} holds {name} as a link: not read")
                 with packed.open(member) as stream:
-                    yield name, member.file_size, cast(BinaryIO, stream)
+                    yield name, stream
 
 
 def _inside(archive: Path, name: str) -> str:

@@ -22,11 +22,14 @@ from filelock import FileLock, Timeout
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
-from calm.corpus.base import Tell
+from calm.config import Cleaning
+from calm.corpus.base import Level, Tell
+from calm.corpus.characters import Characters
 from calm.corpus.cleaner import Cleaner, Encoded, token_type
 from calm.corpus.documents import BLOCK_BYTES, Document, blocks
 from calm.corpus.store import FORMAT, HALVES, INDEX, sha256
 from calm.corpus.vocabulary import write_vocabulary
+from calm.corpus.words import Words
 from calm.errors import CalmError
 
 T = TypeVar("T")
@@ -50,12 +53,18 @@ def build_set(
     target: Path,
     classes: Sequence[str],
     documents: Iterable[Document],
-    cleaner: Cleaner,
-    recipe: str | None,
+    level: Level,
+    cleaning: Cleaning,
     tell: Tell,
+    recipe: str | None = None,
 ) -> Path:
     """Build a set in the folder `target`, in place of what may be there, by a recipe if any."""
     with _workshop(target) as work, ThreadPoolExecutor(WORKERS) as pool:
+        cleaner: Cleaner = (
+            Characters(cleaning.rare, cleaning.rare_in)
+            if level == "char"
+            else Words(cleaning.top, work)
+        )
         building = _Building(work, tuple(classes), cleaner, tell)
         building.read(documents)
         building.encode(pool)

@@ -4,7 +4,7 @@ The paper counts a character over the whole set, its authors' script within each
 is applied once. A line end is a token, and never rare.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -15,7 +15,6 @@ from calm.corpus.cleaner import Block, Cleaner, Encoded, token_type
 from calm.errors import CalmError
 
 CODE_POINTS = 0x110000
-Scope = Literal["set", "class"]
 
 
 class Characters(Cleaner):
@@ -23,7 +22,7 @@ class Characters(Cleaner):
 
     level: Level = "char"
 
-    def __init__(self, rare: int = 100, scope: Scope = "set") -> None:
+    def __init__(self, rare: int, scope: str) -> None:
         if rare < 1:
             raise CalmError(f"rare is {rare}: take 1 or more (1 keeps every line)")
         self._rare, self._scope = rare, scope
@@ -60,7 +59,7 @@ class Characters(Cleaner):
 
     def rules(self) -> dict[str, Any]:
         """Return threshold and scope."""
-        return {"rare": self._rare, "scope": self._scope}
+        return {"rare": self._rare, "rare_in": self._scope}
 
 
 @njit(cache=True, nogil=True)

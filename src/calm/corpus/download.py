@@ -160,7 +160,8 @@ def _fetch_rest(
         validator = json.loads(_part_note(path).read_text(encoding="utf-8"))["validator"]
         headers |= {"Range": f"bytes={have}-", "If-Range": validator}
     request = urllib.request.Request(address, headers=headers)
-    with urllib.request.urlopen(request, timeout=timeout) as response:
+    opener = urllib.request.build_opener()  # a new one heeds the proxies as they are now
+    with opener.open(request, timeout=timeout) as response:
         resumed = response.status == 206
         have = have if resumed else 0
         length = response.headers.get("Content-Length")

@@ -101,7 +101,7 @@ def verify(path: Path) -> list[str]:
             faults.append(f"{path / name} is missing")
         elif sha256(path / name) != expected:
             faults.append(
-                f"{path / name} has changed: its SHA-256 is not the one it was built with"
+                f"{path / name} has changed: its SHA-256 is another than when it was built"
             )
     return faults
 

@@ -4,12 +4,13 @@ A word is what stands between white space, as Python's `str.split` sees it; line
 """
 
 import heapq
-import tempfile
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -31,10 +32,10 @@ class Words(Cleaner):
 
     level: Level = "word"
 
-    def __init__(self, top: int = 25_000) -> None:
+    def __init__(self, top: int, work: Path) -> None:
         if top < 1:
             raise CalmError(f"top is {top}: take 1 or more words of every class")
-        self._top = top
+        self._top, self._work = top, work
         self._counts: dict[int, WordCounts] = {}
         self._current = -1
         self._table = WordTable(1, 1)
@@ -45,7 +46,9 @@ class Words(Cleaner):
         if class_index != self._current and self._current >= 0:
             self._counts[self._current].spill()  # one class at a time is in memory
         self._current = class_index
-        self._counts.setdefault(class_index, WordCounts()).add(block)
+        if class_index not in self._counts:
+            self._counts[class_index] = WordCounts(self._work / f"words-{class_index}")
+        self._counts[class_index].add(block)
 
     def settle(self, class_count: int) -> tuple[str, ...]:
         """Merge the classes' most frequent words."""
@@ -77,13 +80,14 @@ class Words(Cleaner):
 class WordCounts:
     """How often every word of a text occurs, in bounded memory.
 
-    When the table is full its words go to a temporary file, sorted; in the end the files are
-    merged. So the counts are exact, whatever the size of the text.
+    When the table is full its words go to a file in the folder `work`, sorted; in the end the
+    files are merged. So the counts are exact, whatever the size of the text.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, work: Path) -> None:
         self._table = WordTable(SMALL, LETTERS * SMALL)
-        self._runs: list[IO[bytes]] = []
+        self._work = work
+        self._runs: list[Path] = []
 
     def add(self, block: Block) -> None:
         """Count the words of a block."""
@@ -99,9 +103,11 @@ class WordCounts:
 
     def spill(self) -> None:
         """Move the words to a file."""
-        run = tempfile.TemporaryFile()  # noqa: SIM115  (it lives until it is merged)
+        self._work.mkdir(exist_ok=True)
+        run = self._work / str(len(self._runs))
         pairs = zip(self._table.words(), self._table.counts.tolist(), strict=False)
-        run.writelines(b"%b %d\n" % pair for pair in sorted(pairs))
+        with run.open("wb") as file:
+            file.writelines(b"%b %d\n" % pair for pair in sorted(pairs))
         self._runs.append(run)
         self._table = WordTable(SMALL, LETTERS * SMALL)
 
@@ -113,11 +119,13 @@ class WordCounts:
             (-sum(count for _, count in same), word)
             for word, same in groupby(pairs, key=itemgetter(0))
         )
-        return [(word, -count) for count, word in heapq.nsmallest(top, merged)]
+        frequent = [(word, -count) for count, word in heapq.nsmallest(top, merged)]
+        shutil.rmtree(self._work)
+        return frequent
 
 
-def _read(run: IO[bytes]) -> Iterator[tuple[bytes, int]]:
-    run.seek(0)
-    for line in run:
-        word, _, count = line.rpartition(b" ")
-        yield word, int(count)
+def _read(run: Path) -> Iterator[tuple[bytes, int]]:
+    with run.open("rb") as file:
+        for line in file:
+            word, _, count = line.rpartition(b" ")
+            yield word, int(count)
