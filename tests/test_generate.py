@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 
 from calm.config import Choice, Config, StreamConfig
 from calm.errors import CalmError
@@ -58,6 +59,20 @@ def test_samples_follow_the_predicted_distribution():
     frequency = np.bincount(np.concatenate(tokens), minlength=4) / 6000
     expected = np.array([10.5, 30.5, 0.5, 60.5]) / 102
     assert np.abs(frequency - expected).max() < 0.025
+
+
+class Tensor(Unigram):
+    """Predicts with a tensor that gradients flow to."""
+
+    def predict(self, inputs):
+        return torch.tensor(super().predict(inputs), requires_grad=True)
+
+
+def test_predictions_may_be_tensors_that_gradients_flow_to():
+    expected = sample(Unigram(4, seed=0), np.zeros(2, np.int64), 0)
+    found = sample(Tensor(4, seed=0), np.zeros(2, np.int64), 0)
+    for _, x, y in zip(range(20), expected, found, strict=False):
+        assert np.array_equal(x, y)
 
 
 def test_generating_a_token_at_a_time_is_reading_it():

@@ -126,3 +126,28 @@ def test_all_that_the_package_promises_is_there():
         assert getattr(calm, name)
     with pytest.raises(AttributeError):
         _ = calm.nothing
+
+
+def test_a_result_is_that_of_a_whole_stream(stream):
+    uniform = np.full((8, 3, len(stream.vocabulary)), -np.log(len(stream.vocabulary)))
+    scorer = calm.Scorer(stream)
+    for batch in stream:
+        scorer.score(uniform)
+        if batch.step == 5:
+            break
+    with pytest.raises(calm.CalmError, match=f"6 of {len(stream)} batches are scored"):
+        scorer.result()
+    for _ in stream:  # from the beginning, after an abandoned loop
+        scorer.score(uniform)
+    assert scorer.result().ppl == pytest.approx(len(stream.vocabulary))
+    assert len([batch.targets for batch in stream]) == len(stream)  # the stream is free again
+
+
+def test_what_is_no_learner_or_no_corpora_is_said(stream):
+    for wrong in ("unigram", Unigram):
+        with pytest.raises(calm.CalmError, match="a learner is needed"):
+            calm.evaluate(stream, wrong)
+    with pytest.raises(calm.CalmError, match="a stream needs corpora"):
+        Stream("synthetic")
+    with pytest.raises(calm.CalmError, match="a learner is named by a text"):
+        calm.learner(Unigram, vocabulary=3)

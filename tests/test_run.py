@@ -9,6 +9,7 @@ import pytest
 from calm.config import Choice, Config, StreamConfig
 from calm.errors import CalmError, RunFailedError
 from calm.folder import RunFolder
+from calm.generate import generate
 from calm.metrics import measure
 from calm.run import resume, start
 from helpers import SHORT, calm, spawn
@@ -228,7 +229,9 @@ def test_a_checkpoint_cut_short_is_said(tmp_path, monkeypatch, keep):
 def test_records_cut_short_are_said(tmp_path, monkeypatch):
     path = stopped_run(tmp_path / "run", monkeypatch)
     (path / "records.jsonl").write_bytes(records(path)[:100])
-    with pytest.raises(CalmError, match="fewer lines than the 21 batches"):
+    with pytest.raises(
+        CalmError, match="records.jsonl is damaged in line 2 of the 21 before the checkpoint"
+    ):
         resume(path)
 
 
@@ -256,3 +259,42 @@ def test_damaged_records_name_the_line(finished, tmp_path):
         (tmp_path / "records.jsonl").write_bytes(b"".join(lines[:3]) + damage)
         with pytest.raises(CalmError, match=r"records.jsonl is damaged in line 4"):
             RunFolder(tmp_path).records()
+
+
+@pytest.mark.parametrize("change", [("seed = 1", "seed = 2"), ("1500", "1600"), ("", "")])
+def test_a_config_that_changed_since_the_start_is_said(tmp_path, monkeypatch, change):
+    path = stopped_run(tmp_path / "run", monkeypatch)
+    text = (path / "config.toml").read_text()
+    (path / "config.toml").write_text(text.replace(*change) if change[0] else "")
+    for go_on in (resume, lambda run: generate(run, 5)):
+        with pytest.raises(CalmError, match=r"config.toml has changed since the run began"):
+            go_on(path)
+    (path / "config.toml").write_text(text)
+    resume(path)
+
+
+def test_without_a_checkpoint_it_begins_again_and_says_so(finished, tmp_path, monkeypatch, capsys):
+    path = stopped_run(tmp_path / "run", monkeypatch)
+    (path / "checkpoint" / "learner.safetensors").unlink()
+    with pytest.raises(CalmError, match="has no checkpoint yet"):
+        generate(path, 5)
+    resume(path)
+    assert "there is no checkpoint yet: the run begins again" in capsys.readouterr().err
+    assert records(path) == records(finished.path)
+
+
+def test_a_flipped_bit_in_a_checkpoint_is_found(tmp_path, monkeypatch):
+    path = stopped_run(tmp_path / "run", monkeypatch)
+    checkpoint = path / "checkpoint" / "learner.safetensors"
+    data = bytearray(checkpoint.read_bytes())
+    data[-100] ^= 4
+    checkpoint.write_bytes(data)
+    with pytest.raises(CalmError, match="its checksum is wrong"):
+        resume(path)
+
+
+def test_damaged_metrics_are_said(tmp_path):
+    path = start(with_learner("uniform"), tmp_path / "run").path
+    (path / "metrics.json").write_text("{}")
+    with pytest.raises(CalmError, match="metrics.json is damaged: delete it, then `calm resume"):
+        RunFolder(path).metrics()

@@ -38,6 +38,9 @@ def build_corpora(choice: Choice) -> Corpora:
         return folder_corpora(folder, **_options(folder_corpora, ("folder",), options, "corpus"))
     if name in RECIPES:
         raise CalmError(f"corpus {name!r} is not here yet: calm corpus fetch {name}")
+    if folder.is_file() or "/" in name:
+        what = "is a file, not a folder" if folder.is_file() else "is not there"
+        raise CalmError(f"corpus {name} {what}: take a folder with one NAME.txt per class")
     raise CalmError(
         f"unknown corpus {name!r}: take synthetic, a set of `calm corpus list`, "
         "or a folder with one NAME.txt per class"
@@ -83,6 +86,8 @@ def learner(
     """
     cls = learner_class(name)
     where = f"learner {name}"
+    if size and not cls.sizes:
+        raise CalmError(f"{where} comes in one size: leave the size {size!r} away")
     if cls.sizes:
         size = size or DEFAULT_SIZE
         if size not in cls.sizes:
@@ -102,6 +107,10 @@ def learner(
 
 def learner_class(name: str) -> type[Learner]:
     """Find the class that a learner's name stands for."""
+    if not isinstance(name, str):
+        raise CalmError(
+            f"a learner is named by a text, such as 'lstm' or 'module:Class', not {name!r}"
+        )
     target = LEARNERS.get(name, name)
     module_name, colon, class_name = target.partition(":")
     if not colon:
@@ -114,7 +123,10 @@ def learner_class(name: str) -> type[Learner]:
         try:
             found = getattr(importlib.import_module(module_name), class_name, None)
         except ModuleNotFoundError as error:
-            raise CalmError(f"learner {name}: there is no module {error.name!r}") from None
+            raise CalmError(
+                f"learner {name}: there is no module {error.name!r} here or installed; "
+                "run this where its file is"
+            ) from None
     if not (isinstance(found, type) and issubclass(found, Learner)):
         what = f"{class_name} is not a subclass of calm.Learner" if found else f"no {class_name}"
         raise CalmError(f"learner {name}: in module {module_name}, {what}")

@@ -1,7 +1,7 @@
 """A run folder: config, records, timings, checkpoint, metrics, environment. Plain files, no more.
 
 config.toml       what is run; never changes
-environment.json  the corpora's hash; machine and versions of every start
+environment.json  the hashes of corpora and config; machine and versions of every start
 records.jsonl     a line per batch: step, fragment, class, loss
 timings.jsonl     a line per batch: step, seconds
 checkpoint/       the learner's state after so many batches
@@ -10,25 +10,25 @@ metrics.json      once the run has finished
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
 from filelock import FileLock, Timeout
-from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
+from calm.checkpoint import as_arrays, read_arrays, write_arrays
 from calm.config import Config, read_config
 from calm.environment import environment
 from calm.errors import CalmError, blame
-from calm.learners.base import Learner, State
+from calm.files import replace_file, replace_json, sha256
+from calm.learners.base import Learner
 from calm.loop import Record, to_records
 from calm.metrics import Records
 
 JOURNALS = ("records.jsonl", "timings.jsonl")
+MEASURED = ("config.toml", "records.jsonl")  # what the metrics follow from
+HIDDEN = (".config.toml.new",)  # what a kill may leave of a file that was being replaced
 
 
 class RunFolder:
@@ -41,7 +41,12 @@ class RunFolder:
         """Begin a run, in a folder without one."""
         if self.exists():
             raise CalmError(f"{self.path} already holds {self._describe(config)}")
-        _replace(self.path / "config.toml", lambda new: new.write_text(config.to_toml(), "utf-8"))
+        if strangers := {path.name for path in self.path.iterdir()} - {".lock", *HIDDEN}:
+            raise CalmError(
+                f"{self.path} holds other files ({min(strangers)}): choose an empty or a new folder"
+            )
+        text = config.to_toml()
+        replace_file(self.path / "config.toml", lambda new: new.write_text(text, encoding="utf-8"))
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
@@ -81,45 +86,43 @@ class RunFolder:
             lock.release()
 
     def note_start(self, fingerprint: str, step: int) -> None:
-        """Write down machine and versions; refuse to go on over text that has changed."""
-        path = self.path / "environment.json"
-        noted: dict[str, Any] = {"corpora": fingerprint, "starts": []}
-        if path.is_file():
-            noted = self._json("environment.json")
-        if noted.get("corpora") != fingerprint:
+        """Write down text, config, machine and versions."""
+        origin = {"corpora": fingerprint, "config": sha256(self.path / "config.toml")}
+        starts = [*self._noted().get("starts", []), {"step": step, **environment()}]
+        replace_json(self.path / "environment.json", {**origin, "starts": starts})
+
+    def check_origin(self, fingerprint: str | None = None) -> None:
+        """Refuse to go on with another config than the run began with, or with other text."""
+        noted = self._noted()
+        if noted and noted.get("config") != sha256(self.path / "config.toml"):
+            raise CalmError(
+                f"{self.path / 'config.toml'} has changed since the run began: put it back as it "
+                "was, or start a new run"
+            )
+        if noted and fingerprint is not None and noted.get("corpora") != fingerprint:
             raise CalmError(f"the text that {self.path} began with has changed: start a new run")
-        starts = [*noted.get("starts", []), {"step": step, **environment()}]
-        _write_json(path, {**noted, "starts": starts})
 
     def corpora(self) -> str:
         """Return the hash of the text that the run began with."""
-        return str(self._json("environment.json").get("corpora"))
+        return str(self._noted().get("corpora"))
 
-    def save_checkpoint(self, step: int, state: State) -> None:
+    def save_checkpoint(self, step: int, state: Any) -> None:
         """Keep the state of a learner that has learned `step` batches."""
         checkpoint = self.path / "checkpoint"
         checkpoint.mkdir(exist_ok=True)
         with blame("saving what the learner's state() returned"):
-            arrays = {name: _numeric(name, array) for name, array in state.items()}
-        _replace(
-            checkpoint / "learner.safetensors",
-            lambda new: save_file(arrays, new, metadata={"step": str(step)}),
-        )
+            arrays = as_arrays(state)
+        path = checkpoint / "learner.safetensors"
+        replace_file(path, lambda new: write_arrays(new, step, arrays))
 
     def restore(self, learner: Learner) -> int:
         """Load the checkpoint, if there is one; return how many batches it has learned."""
         path = self.path / "checkpoint" / "learner.safetensors"
         if not path.is_file():
             return 0
-        try:
-            with safe_open(path, framework="numpy") as file:
-                step = int(file.metadata()["step"])
-                learner.load_state({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
-        except Exception as error:  # what load_state raises is up to the learner
-            raise CalmError(
-                f"{path} is damaged or of another learner ({type(error).__name__}: {error}): "
-                "delete it to let the run begin again"
-            ) from None
+        step, state = read_arrays(path)
+        with blame(f"loading {path} into the learner"):
+            learner.load_state(state)
         return step
 
     @contextmanager
@@ -131,11 +134,12 @@ class RunFolder:
                 path = self.path / name
                 path.touch()
                 file = stack.enter_context(path.open("r+b"))
-                for _ in range(step):
-                    if not file.readline().endswith(b"\n"):
+                for number in range(step):
+                    line = file.readline()
+                    if not line.startswith(b'{"step": %d, ' % number) or not line.endswith(b"}\n"):
                         raise CalmError(
-                            f"{path} has fewer lines than the {step} batches that the checkpoint "
-                            "has learned: delete the folder checkpoint to let the run begin again"
+                            f"{path} is damaged in line {number + 1} of the {step} before the "
+                            "checkpoint: delete the folder checkpoint to let the run begin again"
                         )
                 file.truncate()
                 files.append(file)
@@ -154,11 +158,24 @@ class RunFolder:
         """What was measured at the end of the run."""
         if not self.finished:
             raise CalmError(f"{self.path} is not finished: go on with `calm resume {self.path}`")
-        return self._json("metrics.json")
+        metrics = self._json("metrics.json")
+        if "sha256" not in metrics:
+            raise CalmError(
+                f"{self.path}/metrics.json is damaged: delete it, then `calm resume {self.path}`"
+            )
+        for name in MEASURED:
+            path = self.path / name
+            if not path.is_file() or metrics["sha256"].get(name) != sha256(path):
+                raise CalmError(
+                    f"{path} is not the one that metrics.json was made from: put it back as it "
+                    "was, or run it again in a new folder"
+                )
+        return metrics
 
     def save_metrics(self, metrics: dict[str, Any]) -> None:
-        """Mark the run as finished."""
-        _write_json(self.path / "metrics.json", metrics)
+        """Mark the run as finished, and its files as what the metrics were made from."""
+        hashes = {name: sha256(self.path / name) for name in MEASURED}
+        replace_json(self.path / "metrics.json", {**metrics, "sha256": hashes})
 
     def _describe(self, wanted: Config) -> str:
         """Say how the run here relates to one that somebody wants to start here."""
@@ -183,6 +200,11 @@ class RunFolder:
                     yield tuple(row[key] for key in keys)
                 except (ValueError, KeyError, TypeError) as error:
                     raise CalmError(f"{path} is damaged in line {number + 1}: {error}") from None
+
+    def _noted(self) -> dict[str, Any]:
+        """Return what was written down at the start, or nothing before it was."""
+        there = (self.path / "environment.json").is_file()
+        return self._json("environment.json") if there else {}
 
     def _json(self, name: str) -> dict[str, Any]:
         try:
@@ -216,31 +238,6 @@ class Journals:
         for file in self._files:
             file.flush()
             os.fsync(file.fileno())
-
-
-def _numeric(name: str, value: Any) -> NDArray[Any]:
-    array = np.asarray(value, order="C")
-    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise TypeError(f"{name!r} is no array of numbers")
-    return array
-
-
-def _replace(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write a file so that, whatever happens, either the old or the new one is there."""
-    new = path.with_name(f".{path.name}.new")
-    try:
-        write(new)
-        with new.open("rb") as file:
-            os.fsync(file.fileno())
-        new.replace(path)
-    except SafetensorError as error:
-        raise OSError(f"{path} could not be written: {error}") from None
-    finally:
-        new.unlink(missing_ok=True)
-
-
-def _write_json(path: Path, data: dict[str, Any]) -> None:
-    _replace(path, lambda new: new.write_text(json.dumps(data, indent=2) + "\n", "utf-8"))
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:

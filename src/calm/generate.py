@@ -9,6 +9,7 @@ from calm.build import build_learner, build_stream
 from calm.errors import CalmError, blame
 from calm.folder import RunFolder
 from calm.learners.base import InformedLearner, Learner, Tokens
+from calm.loop import to_numpy
 from calm.randomness import Draw
 from calm.stream import Stream
 
@@ -24,10 +25,14 @@ def generate(path: Path, length: int, class_name: str | None = None, seed: int =
     if length < 1:
         raise CalmError(f"length is {length}: take 1 or more")
     folder = RunFolder.open(path)
+    folder.check_origin()
     config = folder.config()
     stream = build_stream(config)
+    folder.check_origin(stream.corpora.fingerprint())
     learner = build_learner(config, stream)
     step = folder.restore(learner)
+    if step == 0:
+        raise CalmError(f"{path} has no checkpoint yet: go on with `calm resume {path}`")
     with blame("the learner"):
         return _generate(stream, learner, step, length, class_name, seed)
 
@@ -35,8 +40,8 @@ def generate(path: Path, length: int, class_name: str | None = None, seed: int =
 def _generate(
     stream: Stream, learner: Learner, step: int, length: int, class_name: str | None, seed: int
 ) -> str:
-    batch = next(stream.batches(max(step - 1, 0)))
-    last, class_index = batch.targets[-1] if step else batch.inputs[0], batch.class_index
+    batch = next(stream.batches(step - 1))
+    last, class_index = batch.targets[-1], batch.class_index
     if class_name is not None:
         class_index = _class_index(stream, class_name)
         last = _prime(stream, learner, class_index, last)
@@ -51,7 +56,7 @@ def sample(learner: Learner, last: Tokens, seed: int) -> Iterator[Tokens]:
     draw = Draw("generate", seed)
     while True:
         inputs = np.ascontiguousarray(last)[None]
-        probabilities = np.exp(np.asarray(learner.predict(inputs), dtype=np.float64)[0])  # (b, V)
+        probabilities = np.exp(to_numpy(learner.predict(inputs))[0])  # (b, V)
         learner.read(inputs)
         cumulative = np.cumsum(probabilities, axis=1)
         points = np.array([draw.uniform() for _ in last]) * cumulative[:, -1]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calm.errors import CalmError, RunFailedError
 from calm.learners.base import InformedLearner, Learner
@@ -31,6 +32,8 @@ def prequential(stream: Stream, learner: Learner, start: int = 0) -> Iterator[Re
     When a record is yielded its batch is not yet learned: the learner has learned `record.step`
     batches.
     """
+    if not isinstance(learner, Learner):
+        raise CalmError(f"a learner is needed, such as calm.learner('lstm', …), not {learner!r}")
     for batch in stream.batches(start):
         if isinstance(learner, InformedLearner):
             learner.tell(batch.class_index)
@@ -49,6 +52,8 @@ def score(log_probabilities: Any, batch: Batch, vocabulary: int) -> float:
     window, rows = batch.inputs.shape
     where = f"batch {batch.step}: the learner"
     expected = (window, rows, vocabulary)
+    if isinstance(log_probabilities, np.ndarray):
+        log_probabilities = np.asarray(log_probabilities)  # no subclass answers in its own way
     shape = tuple(getattr(log_probabilities, "shape", ()))
     if shape != expected:
         raise RunFailedError(
@@ -70,6 +75,12 @@ def score(log_probabilities: Any, batch: Batch, vocabulary: int) -> float:
             "return log_softmax of the logits, in float32"
         )
     return loss
+
+
+def to_numpy(log_probabilities: Any) -> NDArray[np.float64]:
+    """Copy a prediction, an array or a tensor on any device, in float64."""
+    plain = log_probabilities.tolist() if hasattr(log_probabilities, "tolist") else None
+    return np.array(log_probabilities if plain is None else plain, dtype=np.float64)
 
 
 def to_records(records: Iterable[Record], fragments: int) -> Records:
@@ -115,11 +126,17 @@ class Scorer:
         return loss
 
     def result(self) -> Result:
-        """Measure what was scored so far."""
+        """Measure the whole stream, and let go of it: from now on it can be iterated as before."""
+        if len(self.records) < len(self._stream):
+            raise CalmError(
+                f"{len(self.records)} of {len(self._stream)} batches are scored: a result is that "
+                "of a whole stream"
+            )
+        self._stream.guard = None
         return measure(to_records(self.records, self._stream.fragments))
 
     def _expect(self, batch: Batch) -> None:
-        if self._pending is not None:
+        if self._pending is not None and batch.step > 0:
             raise CalmError(
                 f"batch {self._pending.step} was never scored: call scorer.score(...) once a batch"
             )

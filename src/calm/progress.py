@@ -15,6 +15,11 @@ SMOOTHING = 0.02  # the perplexity shown is a running mean over some 50 batches
 BAR_SECONDS, LINE_SECONDS = 0.1, 15.0
 
 
+def say(sentence: str) -> None:
+    """Tell something that is no result."""
+    print(sentence, file=sys.stderr)
+
+
 class Display:
     """One bar, or its lines."""
 
@@ -45,7 +50,7 @@ class Display:
         if self._bar:
             self._bar.update(self._task, completed=done, figures=figures, refresh=True)
         else:
-            print(f"{self._name}: {figures}", file=sys.stderr)
+            say(f"{self._name}: {figures}")
 
     def close(self) -> None:
         """Leave the bar as it is."""
@@ -87,8 +92,10 @@ class RunProgress:
     def _show(self) -> None:
         seconds = max(time.monotonic() - self._begin, 1e-9)
         speed = (self._done - self._first) * self._tokens / seconds
-        ppl = math.exp(min(self._loss, 700))
-        figures = f"batch {self._done}/{self._total}  ppl {ppl:.2f}  {speed:,.0f} tokens/s"
+        figures = f"batch {self._done}/{self._total}"
+        if self._done > self._first:
+            ppl = math.exp(min(self._loss, 700))
+            figures += f"  ppl now {ppl:.2f}  {speed:,.0f} tokens/s"
         self._display.show(self._done, figures)
 
 

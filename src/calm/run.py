@@ -16,7 +16,7 @@ from calm.folder import RunFolder
 from calm.learners.base import Learner
 from calm.loop import Record, prequential, to_records
 from calm.metrics import Result, measure
-from calm.progress import RunProgress
+from calm.progress import RunProgress, say
 from calm.stream import Stream
 
 FLOORS = ("floor-known", "floor")
@@ -43,10 +43,15 @@ def resume(path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFol
     with folder.lock():
         if folder.finished:
             return folder
+        folder.check_origin()
         config = folder.config()
         stream = build_stream(config)
+        folder.check_origin(stream.corpora.fingerprint())
         learner = build_learner(config, stream)
-        _drive(folder, stream, learner, folder.restore(learner), checkpoint_seconds)
+        step = folder.restore(learner)
+        if step == 0:
+            say("there is no checkpoint yet: the run begins again")
+        _drive(folder, stream, learner, step, checkpoint_seconds)
     return folder
 
 

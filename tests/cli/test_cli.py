@@ -129,7 +129,7 @@ def test_runs_without_a_folder_get_one_each(tmp_path, monkeypatch, capsys):
 def test_check_speaks_for_and_against(monkeypatch, capsys):
     code, out, _ = calm(monkeypatch, capsys, "check", "user_learners:Fine", "--batches", "20")
     assert code == 0
-    assert out.strip().endswith("user_learners:Fine keeps to the protocol")
+    assert out.strip().endswith("keeps to the protocol, in 20 batches")
     code, out, errors = calm(monkeypatch, capsys, "check", "user_learners:NaNAtTwelve")
     assert code == 1
     assert "the learner predicted NaN" in out
@@ -145,6 +145,14 @@ def test_check_speaks_for_and_against(monkeypatch, capsys):
         ("run --learner user_learners:Mine", "no Mine"),
         ("run --learner user_learners:Half", "Half is not a subclass of calm.Learner"),
         ("run --learner calm.learners.base:Learner", "does not define learn, load_state, predict"),
+        ("run --learner unigram --size tiny", "comes in one size"),
+        ("check user_learners:Fine --batches 3", "batches is 3: take 8 or more"),
+        ("run --stream.mean-length 1e300", "mean length is 1e+300"),
+        ("run --stream.fragments 1000000000", "1,000,000,000 fragments are too many"),
+        ("run --corpus nowhere/", "corpus nowhere/ is not there"),
+        ("run --corpus FILE", "is a file, not a folder"),
+        ("run --learner uniform --out TEXTS", "holds other files (a.txt)"),
+        ("report", "no run is named"),
         ("run --learner lstm --size huge", "no size 'huge': take one of tiny, small, paper"),
         ("run --learner lstm --learner.hiden 3", "unknown key 'hiden'; there are: hidden"),
         ("run --learner lstm --learner.hidden many", "hidden is 'many': expected a whole number"),

@@ -8,6 +8,7 @@ import torch
 
 from calm.audit import check
 from calm.learners.simple import Unigram
+from calm.loop import prequential
 from calm.stream import Stream
 
 
@@ -93,6 +94,55 @@ class UsesGlobalTorch(Unigram):
         super().__init__(vocabulary, seed, prior=float(torch.rand(())) + 0.1)
 
 
+class SeedsGlobalNumpy(Unigram):
+    """Puts the global generator where it stood after the last time."""
+
+    def __init__(self, vocabulary, seed):
+        np.random.seed(seed)
+        super().__init__(vocabulary, seed, prior=np.random.rand() + 0.1)
+
+
+class PeeksAtTimes(Peeks):
+    """Looks ahead in two of three batches."""
+
+    steps = 0
+
+    def predict(self, inputs):
+        return super().predict(inputs) if self.steps % 3 else Unigram.predict(self, inputs)
+
+    def learn(self, inputs, targets):
+        self.steps += 1
+        super().learn(inputs, targets)
+
+
+class StateOfNumbers(Unigram):
+    def state(self):
+        return {1: self._counts}
+
+
+class NestedState(Unigram):
+    def state(self):
+        return {"net": super().state()}
+
+
+class NoStateAtAll(Unigram):
+    def state(self):
+        return None
+
+
+class AnswersInItsOwnWay(np.ndarray):
+    """An array that shows probability 1 to whoever picks the targets out."""
+
+    def __getitem__(self, key):
+        picked = super().__getitem__(key)
+        return picked * 0 if isinstance(key, tuple) and len(key) == 3 else picked
+
+
+class ReturnsATrickArray(Unigram):
+    def predict(self, inputs):
+        return super().predict(inputs).copy().view(AnswersInItsOwnWay)
+
+
 class LosesState(Unigram):
     momentum = 0
 
@@ -137,9 +187,22 @@ FAULTS = [
     (NaNAfterFifty, "probabilities sum to 1", "batch 50: the learner predicted NaN"),
     (UsesGlobalRandom, "no global random numbers", "the global generator of random"),
     (UsesGlobalNumpy, "no global random numbers", "the global generator of numpy"),
-    (UsesGlobalTorch, "no global random numbers", "the global generator of torch when it is made"),
+    (
+        UsesGlobalTorch,
+        "no global random numbers",
+        "when it is made: it draws from or seeds the global generator of torch",
+    ),
     (LosesState, "a checkpoint holds everything", "state() misses something"),
     (ForgetsToRead, "reading carries on", "after read(first half)"),
+    (
+        SeedsGlobalNumpy,
+        "no global random numbers",
+        "draws from or seeds the global generator of nu",
+    ),
+    (PeeksAtTimes, "no looking ahead", "it looks ahead"),
+    (StateOfNumbers, "a checkpoint holds everything", "must name its arrays by texts"),
+    (NestedState, "a checkpoint holds everything", "'net' is a dict"),
+    (NoStateAtAll, "a checkpoint holds everything", "a dict of arrays, not NoneType"),
     (WrongShape, "probabilities sum to 1", "an array of shape (40, 38)"),
     (WritesOnInputs, "probabilities sum to 1", "it failed with ValueError"),
 ]
@@ -153,6 +216,13 @@ def test_the_audit_names_the_fault(synthetic, cls, rule, words):
     faults = {o.rule: o.fault for o in check(lambda: cls(size, 0), stream, 70) if o.fault}
     assert rule in faults
     assert words in faults[rule]
+
+
+def test_an_array_that_answers_in_its_own_way_is_scored_like_any_other(synthetic):
+    stream = Stream(synthetic, 10, 800, rows=4, window=10, seed=1)
+    size = len(stream.vocabulary)
+    tricked = [r.loss for r in prequential(stream, ReturnsATrickArray(size, 0))]
+    assert tricked == [r.loss for r in prequential(stream, Unigram(size, 0))]
 
 
 def test_random_draws_also_show_as_losses_that_differ(synthetic):

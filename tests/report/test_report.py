@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -8,7 +9,8 @@ import pytest
 
 from calm.config import Choice, Config, StreamConfig
 from calm.errors import CalmError
-from calm.report import load_runs, settings, write_report
+from calm.folder import RunFolder
+from calm.report import load_runs, settings, too_good, write_report
 from calm.report.figures import POINTS, loss_figure
 from calm.run import start
 from helpers import calm
@@ -17,6 +19,10 @@ from helpers import calm
 def config(learner, seed, fragments=10, **options):
     stream = StreamConfig(fragments=fragments, mean_length=1500)
     return Config(stream=stream, learner=Choice(learner, options), seed=seed)
+
+
+def finished(paths):
+    return load_runs(paths)[0]
 
 
 @pytest.fixture(scope="module")
@@ -30,14 +36,14 @@ def runs(tmp_path_factory):
 
 
 def test_learners_are_ranked_and_oracles_apart(runs):
-    (groups,) = settings(load_runs([runs])).values()
+    (groups,) = settings(finished([runs])).values()
     assert [g.learner for g in groups] == ["unigram", "uniform", "floor-known", "floor"]
     assert [g.oracle for g in groups] == [False, False, True, True]
     assert [len(g.results) for g in groups] == [3, 1, 3, 1]
 
 
 def test_the_table_in_three_formats(runs, tmp_path):
-    loaded = load_runs([runs])
+    loaded = finished([runs])
     write_report(loaded, tmp_path)
     mean = np.mean([r.result.ppl for r in loaded if r.learner == "unigram"])
     markdown = (tmp_path / "table.md").read_text()
@@ -55,7 +61,7 @@ def test_the_table_in_three_formats(runs, tmp_path):
 
 
 def test_figures_are_pictures(runs, tmp_path):
-    write_report(load_runs([runs]), tmp_path)
+    write_report(finished([runs]), tmp_path)
     for name in ("loss", "switch"):
         picture = matplotlib.image.imread(tmp_path / f"{name}.png")
         assert picture.shape[0] > 400
@@ -64,13 +70,13 @@ def test_figures_are_pictures(runs, tmp_path):
 
 
 def test_the_same_runs_give_the_same_files(runs, tmp_path):
-    first = write_report(load_runs([runs]), tmp_path / "a")
-    second = write_report(load_runs([runs]), tmp_path / "b")
+    first = write_report(finished([runs]), tmp_path / "a")
+    second = write_report(finished([runs]), tmp_path / "b")
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
 
 
 def test_every_fragment_is_shaded_and_every_learner_drawn(runs):
-    loaded = load_runs([runs])
+    loaded = finished([runs])
     ((setting, groups),) = settings(loaded).items()
     axes = loss_figure(setting, groups).axes[0]
     assert len(axes.patches) == 10
@@ -84,7 +90,7 @@ def test_a_long_stream_is_thinned_but_keeps_its_extremes(tmp_path):
     long = Config(
         stream=StreamConfig(fragments=100, mean_length=6000), learner=Choice("unigram"), seed=0
     )
-    run = load_runs([start(long, tmp_path / "run").path])[0]
+    run = finished([start(long, tmp_path / "run").path])[0]
     ((setting, groups),) = settings([run]).items()
     axes = loss_figure(setting, groups).axes[0]
     loss = run.records.loss
@@ -98,9 +104,9 @@ def test_a_long_stream_is_thinned_but_keeps_its_extremes(tmp_path):
 
 def test_runs_of_different_streams_are_not_compared(runs, tmp_path):
     start(config("unigram", 0, fragments=15), tmp_path / "other")
-    groups = settings(load_runs([runs, tmp_path / "other"]))
+    groups = settings(finished([runs, tmp_path / "other"]))
     assert len(groups) == 2
-    written = write_report(load_runs([runs, tmp_path / "other"]), tmp_path / "out")
+    written = write_report(finished([runs, tmp_path / "other"]), tmp_path / "out")
     assert {"loss-1.png", "loss-2.png"} <= {path.name for path in written}
 
 
@@ -112,15 +118,52 @@ def test_folders_of_one_name_with_different_text_are_not_compared(tmp_path):
         stream = StreamConfig(fragments=4, mean_length=800)
         corpus = Choice(str(tmp_path / place / "texts"))
         start(Config(corpus, stream, Choice("unigram")), tmp_path / place / "run")
-    groups = settings(load_runs([tmp_path / "x" / "run", tmp_path / "y" / "run"]))
+    groups = settings(finished([tmp_path / "x" / "run", tmp_path / "y" / "run"]))
     assert len(groups) == 2
     assert all(name.startswith("texts: N = 4") for name in groups)
 
 
-def test_the_same_run_twice_is_refused(runs, tmp_path):
-    start(config("unigram", 0), tmp_path / "again")
-    with pytest.raises(CalmError, match="are the same run"):
-        settings(load_runs([runs, tmp_path / "again"]))
+def test_a_repetition_is_passed_over_unless_it_differs(runs, tmp_path):
+    again = start(config("unigram", 0), tmp_path / "again")
+    loaded, passed_over = load_runs([runs, again.path])
+    assert again.path not in [run.path for run in loaded]
+    assert passed_over == [f"{again.path} repeats {runs / 'unigram-0'}"]
+    lines = (again.path / "records.jsonl").read_text().replace('"loss": 3', '"loss": 4')
+    (again.path / "records.jsonl").write_text(lines)
+    (again.path / "metrics.json").unlink()
+    again.save_metrics({"oracle": False, "tokens_per_second": 1})
+    with pytest.raises(CalmError, match="are the same run with different records"):
+        settings(finished([runs, again.path]))
+
+
+def test_a_contender_below_the_floor_is_remarked_on(runs):
+    (groups,) = settings(finished([runs])).values()
+    assert too_good(groups) == []
+    floor = next(group for group in groups if group.learner == "floor-known")
+    cheat = dataclasses.replace(
+        groups[0], results=(dataclasses.replace(floor.results[0], ppl=1.5),)
+    )
+    (remark,) = too_good([cheat, *groups[1:]])
+    assert remark.startswith("unigram is below the floor, which nobody can be")
+
+
+def test_unfinished_runs_among_others_are_passed_over(runs, tmp_path):
+    again = start(config("unigram", 7), tmp_path / "fine")
+    unfinished = RunFolder(tmp_path / "stopped")
+    unfinished.path.mkdir()
+    unfinished.create(config("unigram", 8))
+    loaded, passed_over = load_runs([tmp_path])
+    assert [run.path for run in loaded] == [again.path]
+    assert passed_over == [f"{unfinished.path} is not finished"]
+
+
+@pytest.mark.parametrize("name", ["records.jsonl", "config.toml"])
+def test_files_that_changed_after_the_run_are_not_believed(tmp_path, name):
+    run = start(config("unigram", 0), tmp_path / "run")
+    text = (run.path / name).read_text()
+    (run.path / name).write_text(text.replace("1", "2", 1))
+    with pytest.raises(CalmError, match=f"{name} is not the one that metrics.json was made from"):
+        load_runs([run.path])
 
 
 def test_an_unfinished_run_is_said(runs, tmp_path):

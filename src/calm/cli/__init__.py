@@ -51,8 +51,10 @@ def report(command: ReportCommand, options: Options) -> None:
     """`calm report`."""
     from calm.report import load_runs, write_report
 
-    runs = load_runs(command.runs)
+    runs, passed_over = load_runs(command.runs)
     _print_tables(runs)
+    for sentence in passed_over:
+        print(f"passed over: {sentence}")
     written = write_report(runs, command.out)
     print(f"{len(written)} files in {command.out}: {', '.join(path.name for path in written)}")
 
@@ -71,7 +73,10 @@ def check(command: CheckCommand, options: Options) -> None:
     from calm.stream import Stream
 
     corpora = load("synthetic", **options["corpus"])
-    stream = Stream(corpora, fragments=2 * len(corpora.classes), mean_length=2000, seed=1)
+    fragments = 2 * len(corpora.classes)
+    stream = Stream(
+        corpora, fragments, mean_length=200 * max(command.batches / fragments * 2, 10), seed=1
+    )
 
     def make() -> Any:
         return learner(
@@ -81,14 +86,14 @@ def check(command: CheckCommand, options: Options) -> None:
 
     make()  # a wrong name or option is no fault of the learner
     faults = 0
-    for outcome in check(make, stream, min(command.batches, len(stream))):
+    for outcome in check(make, stream, command.batches):
         print(f"{'ok   ' if outcome.fault is None else 'FAULT'} {outcome.rule}")
         if outcome.fault is not None:
             faults += 1
             print(f"      {outcome.fault}")
     if faults:
         raise RunFailedError(f"{command.learner} does not keep to the protocol: see above")
-    print(f"{command.learner} keeps to the protocol")
+    print(f"{command.learner} keeps to the protocol, in {command.batches} batches")
 
 
 COMMANDS: dict[str, Command] = {
@@ -108,13 +113,13 @@ def main() -> None:
     except CalmError as error:
         _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        _fail("stopped; a run goes on with `calm resume`", 1)
+        _fail(f"stopped{_advice()}", 1)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has had enough
         sys.exit(1)
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        _fail(f"{error.strerror or error}{where}; a run goes on with `calm resume`", 1)
+        where = f": {error.filename}" if error.filename else ""
+        _fail(f"{error.strerror or error}{where}{_advice()}", 1)
 
 
 def _dispatch(arguments: Sequence[str]) -> None:
@@ -176,7 +181,7 @@ def _show_results(path: Path) -> None:
     from calm.cli.screen import console
     from calm.report import class_table, load_runs
 
-    runs = load_runs([path])
+    runs, _ = load_runs([path])
     _print_tables(runs)
     console().print(class_table(runs[0].result))
     print(f"run folder: {path}")
@@ -184,10 +189,16 @@ def _show_results(path: Path) -> None:
 
 def _print_tables(runs: "Sequence[FinishedRun]") -> None:
     from calm.cli.screen import console
-    from calm.report import screen_table, settings
+    from calm.report import screen_table, settings, too_good
 
     for setting, groups in settings(runs).items():
         console().print(screen_table(setting, groups))
+        for remark in too_good(groups):
+            print(remark)
+
+
+def _advice() -> str:
+    return "; go on with `calm resume RUN`" if sys.argv[1:2] in (["run"], ["resume"]) else ""
 
 
 def _fail(sentence: str, code: int) -> None:

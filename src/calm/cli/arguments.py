@@ -35,14 +35,16 @@ class RunCommand:
     ] = None
     """A config file; what else is given here overrides it."""
     corpus: str = "synthetic"
-    """Corpora set: synthetic, or a folder with one NAME.txt per class."""
+    """Corpora set: synthetic, one of `calm corpus list`, or a folder of NAME.txt, one a class."""
     learner: str = "lstm"
     """Learner: uniform, unigram, lstm, floor, floor-known, or your own as module:Class."""
     size: Annotated[str | None, arg(metavar="tiny|small|paper", help_behavior_hint="")] = None
     """Size of a learner that comes in sizes (default: small)."""
     seed: int = 0
     """Seed of the stream and the learner."""
-    out: Annotated[Path | None, arg(help_behavior_hint="(default: a new folder in runs/)")] = None
+    out: Annotated[
+        Path | None, arg(metavar="DIR", help_behavior_hint="(default: a new folder in runs/)")
+    ] = None
     """Folder of the run."""
     checkpoint_seconds: float = 10.0
     """Time between two checkpoints."""
@@ -57,7 +59,7 @@ class ResumeCommand:
       calm resume runs/synthetic-lstm-tiny-s0
     """
 
-    run: Positional[Path]
+    run: Annotated[Positional[Path], arg(metavar="RUN")]
     """Folder of the run."""
     checkpoint_seconds: float = 10.0
     """Time between two checkpoints."""
@@ -72,7 +74,7 @@ class ReportCommand:
       calm report runs --out reports/all
     """
 
-    runs: Positional[tuple[Path, ...]]
+    runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN [RUN ...]")]
     """Folders of runs, or folders that hold such."""
     out: Path = Path("reports")
     """Folder for the files."""
@@ -87,7 +89,7 @@ class GenerateCommand:
       calm generate runs/synthetic-lstm-tiny-s0 --class coro
     """
 
-    run: Positional[Path]
+    run: Annotated[Positional[Path], arg(metavar="RUN")]
     """Folder of the run."""
     length: int = 300
     """How many tokens."""
@@ -108,7 +110,7 @@ class CheckCommand:
       calm check lstm --size tiny
     """
 
-    learner: Positional[str]
+    learner: Annotated[Positional[str], arg(metavar="LEARNER")]
     """Learner: a name, or your own as module:Class."""
     size: Annotated[str | None, arg(metavar="tiny|small|paper", help_behavior_hint="")] = None
     """Size of a learner that comes in sizes (default: small)."""

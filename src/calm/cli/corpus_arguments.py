@@ -27,7 +27,7 @@ class FetchCommand:
       calm corpus fetch multidomain --bnc ~/Downloads/2554.zip
     """
 
-    name: Positional[str]
+    name: Annotated[Positional[str], arg(metavar="NAME")]
     """Name of the set: see `calm corpus list`."""
     bnc: Annotated[Path | None, arg(metavar="ARCHIVE", help_behavior_hint="")] = None
     """The British National Corpus, XML edition: its zip, or the folder it unpacks to."""
@@ -48,7 +48,7 @@ class AddCommand:
       calm corpus add wiki --level char --class fr=hf:wikimedia/wikipedia:20231101.fr:train:text
     """
 
-    name: Positional[str]
+    name: Annotated[Positional[str], arg(metavar="NAME")]
     """Name of the new set."""
     folder: Annotated[Positional[Path | None], arg(metavar="[FOLDER]", help_behavior_hint="")] = (
         None
@@ -76,7 +76,7 @@ class ShowCommand:
       calm corpus show texts/
     """
 
-    name: Positional[str]
+    name: Annotated[Positional[str], arg(metavar="NAME")]
     """A set, or a folder with one NAME.txt per class."""
 
 

@@ -29,6 +29,9 @@ class Corpora(ABC):
     classes: tuple[str, ...]
     entry: int = 1
 
+    def __repr__(self) -> str:
+        return f"<Corpora {self.name}: {', '.join(self.classes)}; {self.level} level>"
+
     @abstractmethod
     def bounds(self, class_index: int) -> tuple[int, int]:
         """Return (half, end): where the class's test half begins, and how many tokens it has."""

@@ -39,8 +39,9 @@ def _sentences(source: Path, files: Iterator[tuple[str, IO[bytes]]]) -> Iterator
             try:
                 for _, element in ElementTree.iterparse(file):
                     if element.tag == "s":
-                        tokens = (x for x in element.iter() if x.tag in ("w", "c"))
-                        yield " ".join("".join(x.itertext()).strip() for x in tokens)
+                        tokens = [x for x in element.iter() if x.tag in ("w", "c")]
+                        if tokens:
+                            yield " ".join("".join(x.itertext()).strip() for x in tokens)
                         element.clear()
             except ElementTree.ParseError as error:
                 raise CalmError(f"{source}: {name} is not XML: {error}") from None

@@ -27,10 +27,11 @@ from calm.corpus.base import Level, Tell
 from calm.corpus.characters import Characters
 from calm.corpus.cleaner import Cleaner, Encoded, token_type
 from calm.corpus.documents import BLOCK_BYTES, Document, blocks
-from calm.corpus.store import FORMAT, HALVES, INDEX, sha256
+from calm.corpus.store import FORMAT, HALVES, INDEX
 from calm.corpus.vocabulary import write_vocabulary
 from calm.corpus.words import Words
 from calm.errors import CalmError
+from calm.files import sha256
 
 T = TypeVar("T")
 R = TypeVar("R")

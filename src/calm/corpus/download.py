@@ -15,8 +15,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from calm.corpus.base import Tell
-from calm.corpus.store import sha256
 from calm.errors import CalmError, RunFailedError
+from calm.files import replace_json, sha256
 
 CHUNK = 1 << 18
 TRIES, FIRST_PAUSE = 5, 1.0
@@ -96,9 +96,7 @@ def _accept(remote: Remote, file: Path, path: Path, address: str, pinned: str | 
     now = datetime.now(UTC).isoformat(timespec="seconds")
     note = {"address": address, "size": size, "date": now, "sha256": found}
     manifest = {**read_manifest(path.parent), path.name: note}
-    new = path.with_name(f".{MANIFEST}.new")
-    new.write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    new.replace(path.with_name(MANIFEST))
+    replace_json(path.with_name(MANIFEST), manifest)
 
 
 def _from_mirrors(remote: Remote, path: Path, tell: Tell, timeout: float, pause: float) -> str:

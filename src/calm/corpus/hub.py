@@ -23,10 +23,10 @@ class HubText:
 def parse_hub(text: str) -> HubText:
     """Read `hf:OWNER/NAME[:CONFIG][:SPLIT]:COLUMN`; the split is train if none is named."""
     parts = text.removeprefix(PREFIX).split(":")
-    if not 2 <= len(parts) <= 4 or not all(parts):
+    if not 2 <= len(parts) <= 4 or not all(parts) or "[" in text:
         raise CalmError(f"{text} is not hf:OWNER/NAME[:CONFIG][:SPLIT]:COLUMN")
     dataset, *middle, column = parts
-    named = middle and (len(middle) == 2 or middle[-1].split("[")[0] in SPLITS)
+    named = middle and (len(middle) == 2 or middle[-1] in SPLITS)
     split = middle.pop() if named else "train"
     return HubText(dataset, middle[0] if middle else None, split, column)
 

@@ -53,7 +53,7 @@ def folder_corpora(folder: Path, level: str = "char") -> MemoryCorpora:
     """
     if level not in LEVELS:
         raise CalmError(f"level {level!r} is not one of {', '.join(LEVELS)}")
-    paths = sorted(folder.glob("*.txt"))
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".txt")
     if not paths:
         raise CalmError(f"{folder} holds no text: put one NAME.txt per class into it")
     texts = {path.stem: _halves(path) for path in paths}

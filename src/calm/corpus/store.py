@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from calm.corpus.base import Corpora, Tokens
 from calm.corpus.vocabulary import read_vocabulary
 from calm.errors import CalmError
+from calm.files import sha256
 
 FORMAT = 1
 INDEX = "corpora.toml"
@@ -104,9 +105,3 @@ def verify(path: Path) -> list[str]:
                 f"{path / name} has changed: its SHA-256 is another than when it was built"
             )
     return faults
-
-
-def sha256(path: Path) -> str:
-    """Hash a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -5,9 +5,17 @@ from pathlib import Path
 
 from calm.report.figures import loss_figure, save, switch_figure
 from calm.report.runs import Run, load_runs, settings
-from calm.report.table import class_table, latex, markdown, screen_table, to_json
+from calm.report.table import class_table, latex, markdown, screen_table, to_json, too_good
 
-__all__ = ["Run", "class_table", "load_runs", "screen_table", "settings", "write_report"]
+__all__ = [
+    "Run",
+    "class_table",
+    "load_runs",
+    "screen_table",
+    "settings",
+    "too_good",
+    "write_report",
+]
 
 
 def write_report(runs: Sequence[Run], out: Path) -> list[Path]:

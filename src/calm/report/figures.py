@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import cycle, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
@@ -17,7 +18,9 @@ from calm.report.runs import Group, Run
 
 LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3c8d", "#666666")
 SHADES = ("#f6c9a8", "#b9d7f0", "#bfe3bf", "#f2c3d8", "#e9e3a6", "#d2c7ea", "#c9e6e2", "#d9d9d9")
+STYLES = ("-", (0, (5, 1.5)), (0, (1, 1)))  # the colours come round again in another style
 POINTS = 1500  # a longer stream is drawn in so many steps, each with its mean and its extremes
+FEW, COARSE = 3, 250  # more learners are drawn in fewer steps, without the extremes, to be seen
 
 
 def save(figure: Figure, path: Path) -> None:
@@ -28,14 +31,14 @@ def save(figure: Figure, path: Path) -> None:
 
 
 def loss_figure(setting: str, groups: Sequence[Group]) -> Figure:
-    """Loss of every batch, one line per learner, on the stream of the first seed they share."""
+    """Loss along the stream, one line per learner, for the first seed."""
     runs = _runs_on_one_stream(groups)
     records = runs[0].records
     figure = Figure(figsize=(12, 4.6), layout="constrained")
     axes = figure.add_subplot()
     shades = _shade_classes(axes, records)
-    for color, run in zip(_cycle(LINES, len(runs)), runs, strict=True):
-        _draw_losses(axes, run.records.loss, color)
+    for (color, style), run in zip(_lines(len(runs)), runs, strict=True):
+        _draw_losses(axes, run.records.loss, color, style, few=len(runs) <= FEW)
     half = int(np.searchsorted(records.fragment, records.fragments / 2))
     axes.axvline(half, color="black", linestyle="--", linewidth=1)
     axes.annotate(
@@ -47,8 +50,8 @@ def loss_figure(setting: str, groups: Sequence[Group]) -> Figure:
         title=f"{setting}, seed {runs[0].config.seed}",
     )  # fmt: skip
     lines = [
-        Line2D([], [], color=c, label=run.learner)
-        for c, run in zip(_cycle(LINES, len(runs)), runs, strict=True)
+        Line2D([], [], color=color, linestyle=style, label=run.learner)
+        for (color, style), run in zip(_lines(len(runs)), runs, strict=True)
     ]
     patches = [Patch(color=shade, label=name) for name, shade in shades.items()]
     figure.legend(handles=lines + patches, loc="outside right upper", frameon=False, fontsize=8)
@@ -61,11 +64,11 @@ def switch_figure(setting: str, groups: Sequence[Group]) -> Figure:
     axes = figure.add_subplot()
     batches = np.arange(1, CURVE + 1)
     oracle_styles = cycle(("--", ":", "-."))
-    for group, color in zip(groups, _cycle(LINES, len(groups)), strict=True):
+    for group, (color, line) in zip(groups, _lines(len(groups)), strict=True):
         curves = np.array([result.curve for result in group.results])
-        style, shade = (next(oracle_styles), "#555555") if group.oracle else ("-", color)
+        style, shade = (next(oracle_styles), "#555555") if group.oracle else (line, color)
         axes.plot(
-            batches, curves.mean(axis=0), style, color=shade, label=group.learner,
+            batches, curves.mean(axis=0), linestyle=style, color=shade, label=group.learner,
             marker=None if group.oracle else "o", markersize=3,
         )  # fmt: skip
         if len(curves) > 1:
@@ -91,7 +94,7 @@ def _runs_on_one_stream(groups: Sequence[Group]) -> list[Run]:
 def _shade_classes(axes: Axes, records: Records) -> dict[str, str]:
     """Shade every fragment by its class; returns the shades by class."""
     names = sorted(set(records.class_name.tolist()))
-    shades = dict(zip(names, _cycle(SHADES, len(names)), strict=True))
+    shades = dict(zip(names, cycle(SHADES), strict=False))
     edges = np.flatnonzero(np.diff(records.fragment)) + 1
     bounds = [0, *edges.tolist(), len(records.fragment)]
     for first, last in pairwise(bounds):
@@ -100,17 +103,17 @@ def _shade_classes(axes: Axes, records: Records) -> dict[str, str]:
     return shades
 
 
-def _draw_losses(axes: Axes, loss: NDArray[np.float64], color: str) -> None:
-    step = -(-len(loss) // POINTS)
-    if step == 1:
-        axes.plot(np.arange(len(loss)), loss, color=color, linewidth=0.9)
-        return
+def _draw_losses(axes: Axes, loss: NDArray[np.float64], color: str, style: Any, few: bool) -> None:
+    step = -(-len(loss) // (POINTS if few else COARSE))
     starts = np.arange(0, len(loss), step)
-    low, high = np.minimum.reduceat(loss, starts), np.maximum.reduceat(loss, starts)
     counts = np.diff([*starts, len(loss)])
-    axes.fill_between(starts, low, high, color=color, alpha=0.25, linewidth=0)
-    axes.plot(starts, np.add.reduceat(loss, starts) / counts, color=color, linewidth=0.9)
+    if few and step > 1:
+        low, high = np.minimum.reduceat(loss, starts), np.maximum.reduceat(loss, starts)
+        axes.fill_between(starts, low, high, color=color, alpha=0.25, linewidth=0)
+    means = np.add.reduceat(loss, starts) / counts
+    axes.plot(starts, means, color=color, linestyle=style, linewidth=0.9 if few else 1.3)
 
 
-def _cycle(colors: Sequence[str], count: int) -> list[str]:
-    return [colors[i % len(colors)] for i in range(count)]
+def _lines(count: int) -> list[tuple[str, Any]]:
+    """Return a colour and a line style for every learner, no two alike for a while."""
+    return [(LINES[i % len(LINES)], STYLES[i // len(LINES) % len(STYLES)]) for i in range(count)]

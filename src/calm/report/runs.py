@@ -77,18 +77,41 @@ class Group:
     speeds: tuple[float, ...] = ()
     runs: tuple[Run, ...] = ()
 
+    @property
+    def mean_ppl(self) -> float:
+        """The mean of the perplexity over seeds."""
+        return sum(result.ppl for result in self.results) / len(self.results)
 
-def load_runs(paths: Sequence[Path]) -> list[Run]:
-    """Read finished runs; a folder that is none may hold some."""
+
+def load_runs(paths: Sequence[Path]) -> tuple[list[Run], list[str]]:
+    """Read finished runs; a folder that is none may hold some.
+
+    Of those, unfinished ones and repetitions are passed over: returns the runs, and a sentence
+    about each that is not among them.
+    """
     runs: dict[Path, Run] = {}
+    passed_over: list[str] = []
+    if not paths:
+        raise CalmError("no run is named: give folders of runs, or a folder that holds such")
     for path in paths:
-        found = [path] if RunFolder(path).exists() else sorted(_runs_below(path))
-        if not found:
-            raise CalmError(f"{path} holds no run: there is no config.toml in it")
+        if RunFolder(path).exists():
+            found = [path]
+        else:
+            below = sorted(config.parent for config in path.glob("*/config.toml"))
+            found = [run for run in below if RunFolder(run).finished]
+            passed_over += [f"{run} is not finished" for run in below if run not in found]
+            if not found:
+                raise CalmError(f"{path} holds no {'finished ' if below else ''}run")
         for one in found:
             folder = RunFolder.open(one)
             runs[one.resolve()] = Run(one, folder.config(), folder.metrics())
-    return list(runs.values())
+    first: dict[str, Run] = {}
+    for key, run in list(runs.items()):
+        twin = first.setdefault(f"{run.config} {run.text}", run)
+        if twin is not run and twin.metrics["sha256"] == run.metrics["sha256"]:
+            passed_over.append(f"{run.path} repeats {twin.path}")
+            del runs[key]
+    return list(runs.values()), passed_over
 
 
 def settings(runs: Iterable[Run]) -> dict[str, list[Group]]:
@@ -110,7 +133,8 @@ def _groups(runs: Sequence[Run]) -> list[Group]:
         seeds = by_learner.setdefault(run.learner, {})
         if run.config.seed in seeds:
             raise CalmError(
-                f"{run.path} and {seeds[run.config.seed].path} are the same run: give one of them"
+                f"{run.path} and {seeds[run.config.seed].path} are the same run with different "
+                "records: give one of them"
             )
         seeds[run.config.seed] = run
         for name, result in run.floors().items():
@@ -130,11 +154,7 @@ def _groups(runs: Sequence[Run]) -> list[Group]:
         for name, results in floors.items()
         if name not in by_learner
     ]
-    return sorted(groups, key=lambda g: (g.oracle, sum(r.ppl for r in g.results) / len(g.results)))
-
-
-def _runs_below(path: Path) -> list[Path]:
-    return [config.parent for config in path.glob("*/config.toml")]
+    return sorted(groups, key=lambda group: (group.oracle, group.mean_ppl))
 
 
 def _result(data: dict[str, Any]) -> Result:

@@ -15,6 +15,11 @@ from calm.report.runs import Group
 COLUMNS = {"ppl": "ppl", "ppl_at_switch": "ppl@sw", "recovery": "rec", "bits": "bits"}
 ORACLE = "oracle: knows what no contender may, not ranked"
 INTERVAL = "±: half of the 95 % interval over seeds"
+LEGEND = (
+    "ppl: second half of the stream. ppl@sw: 10 batches after a switch. rec: batches to recover.",
+    "–: not defined, as when no class comes back",
+)
+BELOW = "below the floor, which nobody can be: does it keep to the protocol? See calm check"
 
 
 def summaries(results: Sequence[Result]) -> dict[str, Summary]:
@@ -31,8 +36,18 @@ def screen_table(setting: str, groups: Sequence[Group]) -> Table:
     for group in groups:
         style = "dim" if group.oracle else ""
         table.add_row(*_cells(group, "±"), style=style)
-    table.caption = "\n".join(_notes(groups, "*"))
+    table.caption = "\n".join((*_notes(groups, "*"), *LEGEND))
     return table
+
+
+def too_good(groups: Sequence[Group]) -> list[str]:
+    """Return a remark on every contender that is below the floor of its stream."""
+    floors = [group.mean_ppl for group in groups if group.learner == "floor-known"]
+    return [
+        f"{group.learner} is {BELOW}"
+        for group in groups
+        if floors and not group.oracle and group.mean_ppl < floors[0]
+    ]
 
 
 def class_table(result: Result) -> Table:

@@ -1,6 +1,5 @@
 """Which fragments a stream has: their classes, their lengths, and where their tokens lie."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +10,7 @@ from calm.errors import CalmError
 from calm.randomness import Draw
 
 Boundary = Literal["seamless", "paper"]
+MOST, LONGEST = 10_000_000, 1e12  # fragments, and their mean length in tokens
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ def draw_length(mean_batches: float, draw: Draw) -> int:
 
 def deal_classes(class_count: int, fragments: int, draw: Draw) -> list[int]:
     """Give every class the same number of fragments, in random order, neighbours unlike."""
+    if fragments > MOST:
+        raise CalmError(f"{fragments:,} fragments are too many: take {MOST:,} at most")
     if fragments < 1 or fragments % class_count:
         lower = max(fragments // class_count, 1) * class_count
         raise CalmError(
@@ -83,6 +85,8 @@ def mean_in_batches(mean_length: float, rows: int, window: int) -> float:
     for name, value in (("rows", rows), ("window", window)):
         if value < 1:
             raise CalmError(f"{name} is {value}: take 1 or more")
-    if not (mean_length > 0 and math.isfinite(mean_length)):
-        raise CalmError(f"mean length is {mean_length:g}: take a number of tokens above 0")
+    if not 0 < mean_length <= LONGEST:
+        raise CalmError(
+            f"mean length is {mean_length:g}: take a number of tokens above 0, {LONGEST:g} at most"
+        )
     return mean_length / (rows * window)

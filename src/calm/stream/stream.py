@@ -66,6 +66,10 @@ class Stream:
         split: Split = "test",
         boundary: Boundary = "seamless",
     ) -> None:
+        if not isinstance(corpora, Corpora):
+            raise CalmError(
+                f"a stream needs corpora, such as calm.load('synthetic'), not {corpora!r}"
+            )
         if split not in SPLITS:
             raise CalmError(f"split {split!r} is not one of {', '.join(SPLITS)}")
         if boundary not in ("seamless", "paper"):
@@ -96,6 +100,9 @@ class Stream:
     def switch_rate(self) -> float:
         """The probability that a batch is the first of a new fragment."""
         return (self.fragments - 1) / len(self)
+
+    def __repr__(self) -> str:
+        return f"<Stream of {self.corpora!r}: {self.fragments} fragments, {len(self)} batches>"
 
     def __len__(self) -> int:
         """How many batches there are."""
