@@ -81,22 +81,39 @@ def test_classes_may_take_turns(tmp_path):
     assert cleaner.settle(2) == ("<unk>", "b", "c", "a", "d")
 
 
-def test_words_of_equal_hash_are_told_apart():
-    """With every hash the same, a word is still found by its letters."""
+def test_long_words_of_equal_key_are_told_apart_by_their_letters():
     from calm.corpus import wordtable
 
-    text = block(" ".join(f"w{i % 7}" for i in range(100)) + "\n")
-    hashes, numbers = np.zeros(32, np.uint64), np.zeros(32, np.int32)
-    starts, pool = np.arange(0, 16, 2), np.zeros(100, np.uint8)
-    table = (np.uint64(9), hashes, numbers, starts, pool)
-    for i, begin in enumerate(range(0, 20, 3)):
-        slot = wordtable.find(text, begin, begin + 2, *table)
-        assert hashes[slot] == 0
-        hashes[slot], numbers[slot] = 9, i
-        pool[2 * i : 2 * i + 2] = text[begin : begin + 2]
-    for i, begin in enumerate(range(0, 20, 3)):
-        slot = wordtable.find(text, begin, begin + 2, *table)
-        assert numbers[slot] == i
+    text = block(" ".join(f"longword{i}" for i in range(7)) + "\n")
+    slots, starts, pool = np.zeros((32, 2), np.uint64), np.arange(0, 90, 9), np.zeros(99, np.uint8)
+    key = wordtable.LONG | np.uint64(5)
+    words = [(i, np.uint64(10 * i), np.uint64(10 * i + 9)) for i in range(7)]
+    for i, begin, end in words:
+        slot = wordtable.find(text, begin, end, key, slots, starts, pool)
+        assert slots[slot, 0] == 0
+        slots[slot] = key, i
+        pool[9 * i : 9 * i + 9] = text[10 * i : 10 * i + 9]
+    for i, begin, end in words:
+        slot = wordtable.find(text, begin, end, key, slots, starts, pool)
+        assert slots[slot].tolist() == [int(key), i]
+
+
+@given(st.binary(min_size=1, max_size=9), st.binary(min_size=1, max_size=9))
+def test_short_words_have_keys_of_their_own(x, y):
+    from calm.corpus import wordtable
+
+    def key(word):
+        data = np.frombuffer(word.translate(None, b" \t\n\v\f\r\x1c\x1d\x1e\x1f") or b"x", np.uint8)
+        kinds = np.minimum(wordtable.KINDS, 1)
+        kinds[128:] = 0
+        end, found = wordtable.end_of_word(data, np.uint64(0), wordtable.SPACES, kinds)
+        assert end == len(data)
+        assert (found >= wordtable.LONG) == (len(data) > 7)
+        return data.tobytes(), found
+
+    (x, of_x), (y, of_y) = key(x), key(y)
+    if len(x) <= 7 and len(y) <= 7:
+        assert (x == y) == (of_x == of_y)
 
 
 def test_no_words_at_all_are_refused(tmp_path):

@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from calm.corpus.base import Tokens
-from calm.corpus.characters import code_point
+from calm.corpus.characters import CODE_POINTS, code_point
 from calm.corpus.cleaner import Block
 
 LOAD = 2  # slots per word, at least
@@ -16,8 +16,10 @@ LOAD = 2  # slots per word, at least
 class WordTable:
     """Words numbered in the order they came, each with a count; with room for `capacity` of them.
 
-    Letters begin[i] … begin[i + 1] - 1 of the pool are word i. A slot holds the hash of a word
-    (0: none) and its number; a word is in the first slot from its hash on that was free.
+    Letters begin[i] … begin[i + 1] - 1 of the pool are word i. A slot is a word's key (0: none) and
+    its number; a word is in the first slot from its key's place on that was free. The key of a
+    word of up to 7 bytes is those bytes and their number, which no other word shares; that of a
+    longer one is a hash, and then the letters are compared.
     """
 
     def __init__(self, capacity: int, letters: int) -> None:
@@ -25,9 +27,8 @@ class WordTable:
         self.counts = np.zeros(capacity, dtype=np.int64)
         self._begin = np.zeros(capacity + 1, dtype=np.int64)
         self._pool = np.empty(letters, dtype=np.uint8)
-        slots = 1 << max(LOAD * capacity - 1, 1).bit_length()
-        self._hashes = np.zeros(slots, dtype=np.uint64)
-        self._numbers = np.zeros(slots, dtype=np.int32)
+        bits = max(LOAD * capacity - 1, 1).bit_length()
+        self._slots = np.zeros((1 << bits, 2), dtype=np.uint64)
 
     def words(self) -> Iterator[bytes]:
         """Yield all words."""
@@ -42,7 +43,8 @@ class WordTable:
         """
         stop, self.size = count_words(
             block, start, self.size,
-            self._hashes, self._numbers, self._begin, self._pool, self.counts, SPACES,
+            self._slots, self._begin, self._pool, self.counts,
+            SPACES, KINDS,
         )  # fmt: skip
         return int(stop)
 
@@ -52,7 +54,7 @@ class WordTable:
         Returns how many words there are.
         """
         size = encode_words(
-            block, self._hashes, self._numbers, self._begin, self._pool, SPACES,
+            block, self._slots, self._begin, self._pool, SPACES, KINDS,
             tokens, line_lengths,
         )  # fmt: skip
         return int(size)
@@ -64,125 +66,140 @@ class WordTable:
         table.counts[:size] = self.counts[:size]
         table._begin[: size + 1] = self._begin[: size + 1]
         table._pool[: self._begin[size]] = self._pool[: self._begin[size]]
-        rehash(self._hashes, self._numbers, table._hashes, table._numbers)
+        rehash(self._slots, table._slots)
         return table
 
 
-def _spaces() -> NDArray[np.bool_]:
-    spaces = np.zeros(0x110000, dtype=np.bool_)
+def _spaces() -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
+    """Whether a code point is white space; of a byte: whether it is (1), or may begin it (2)."""
+    points = np.zeros(CODE_POINTS, dtype=np.bool_)
+    kinds = np.zeros(256, dtype=np.uint8)
     for point in range(0x3001):
-        spaces[point] = chr(point).isspace()
-    return spaces
+        if chr(point).isspace():
+            points[point] = True
+            kinds[chr(point).encode()[0]] = 1 if point < 0x80 else 2
+    return points, kinds
 
 
-SPACES = _spaces()  # of every code point
+SPACES, KINDS = _spaces()
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _finish(hashed):  # type: ignore[no-untyped-def]
-    """Spread a hash over all bits; it is never 0."""
-    hashed ^= hashed >> np.uint64(29)
-    hashed *= np.uint64(0xBF58476D1CE4E5B9)
-    hashed ^= hashed >> np.uint64(32)
-    return hashed | np.uint64(1)
-
-
-@njit(cache=True, nogil=True)
-def next_word(block, i, spaces):  # type: ignore[no-untyped-def]
-    """Find the next word from byte i on: its begin and end, where the text goes on, its hash.
-
-    It begins at the end of the block if there is none.
-    """
-    size = block.shape[0]
-    point = np.int64(32)
-    begin = i
-    while i < size:
-        begin = i
-        point, i = code_point(block, i)
-        if not spaces[point]:
-            break
-    else:
-        return size, size, size, np.uint64(0)
-    hashed = np.uint64(0xCBF29CE484222325) ^ np.uint64(point)
-    end = i
-    while i < size:
-        end = i
-        point, i = code_point(block, i)
-        if spaces[point]:
-            break
-        hashed = (hashed ^ np.uint64(point)) * np.uint64(0x100000001B3)
-        end = i
-    return begin, end, i, _finish(hashed)
+# Indices are unsigned below: numba then leaves out what makes a negative index count from the end.
+ZERO, ONE = np.uint64(0), np.uint64(1)
+SHORT, LONG = np.uint64(7), np.uint64(1 << 63)
 
 
 @njit(cache=True, nogil=True)
-def find(block, begin, end, hashed, hashes, numbers, starts, pool):  # type: ignore[no-untyped-def]
+def space_length(block, i, spaces):  # type: ignore[no-untyped-def]
+    """Return how many bytes of white space stand at byte i, which may begin it; else 0."""
+    point, after = code_point(block, np.int64(i))
+    return np.uint64(after) - i if spaces[point] else ZERO
+
+
+@njit(cache=True, nogil=True)
+def end_of_word(block, i, spaces, kinds):  # type: ignore[no-untyped-def]
+    """Return where the word that begins at byte i ends, and its key."""
+    size, start = np.uint64(block.shape[0]), i
+    key = hashed = ZERO
+    while i < size:
+        byte = block[i]
+        if kinds[byte] != 0 and (kinds[byte] == 1 or space_length(block, i, spaces) != ZERO):
+            break
+        if i - start < SHORT:
+            key |= np.uint64(byte) << (np.uint64(8) * (i - start))
+        else:
+            hashed = (hashed ^ np.uint64(byte)) * np.uint64(0x100000001B3)
+        i += ONE
+    if i - start <= SHORT:
+        return i, key | (i - start) << np.uint64(56)
+    key = (key ^ hashed) * np.uint64(0xBF58476D1CE4E5B9)
+    return i, (key ^ key >> np.uint64(32)) | LONG
+
+
+@njit(cache=True, nogil=True)
+def find(block, begin, end, key, slots, starts, pool):  # type: ignore[no-untyped-def]
     """Return the slot of a word: the one that holds it, or the free one where it belongs."""
-    mask = hashes.shape[0] - 1
-    slot = np.int64(hashed >> np.uint64(1)) & mask
-    while hashes[slot] != 0:
-        if hashes[slot] == hashed:
-            first = starts[numbers[slot]]
-            length = starts[numbers[slot] + 1] - first
+    mask = np.uint64(slots.shape[0] - 1)
+    slot = place(key) & mask
+    while slots[slot, 0] != ZERO:
+        if slots[slot, 0] == key:
+            if key < LONG:
+                return slot
+            first = np.uint64(starts[slots[slot, 1]])
+            length = np.uint64(starts[slots[slot, 1] + ONE]) - first
             if length == end - begin:
-                same = True
-                for k in range(length):
-                    if pool[first + k] != block[begin + k]:
-                        same = False
-                        break
-                if same:
+                k = ZERO
+                while k < length and pool[first + k] == block[begin + k]:
+                    k += ONE
+                if k == length:
                     return slot
-        slot = (slot + 1) & mask
+        slot = (slot + ONE) & mask
     return slot
 
 
 @njit(cache=True, nogil=True)
-def count_words(block, i, size, hashes, numbers, starts, pool, counts, spaces):  # type: ignore[no-untyped-def]
+def place(key):  # type: ignore[no-untyped-def]
+    """Spread keys over the slots."""
+    key *= np.uint64(0x9E3779B97F4A7C15)
+    return key ^ key >> np.uint64(32)
+
+
+@njit(cache=True, nogil=True)
+def count_words(block, start, size, slots, starts, pool, counts, spaces, kinds):  # type: ignore[no-untyped-def]
     """Count words; returns where it stopped and how many words the table has."""
-    while i < block.shape[0]:
-        begin, end, after, hashed = next_word(block, i, spaces)
-        if begin == end:
-            return block.shape[0], size
-        slot = find(block, begin, end, hashed, hashes, numbers, starts, pool)
-        if hashes[slot] == 0:
-            if size == counts.shape[0] or starts[size] + end - begin > pool.shape[0]:
-                return begin, size
-            hashes[slot], numbers[slot] = hashed, size
-            stop = starts[size] + end - begin
-            pool[starts[size] : stop] = block[begin:end]
+    i = np.uint64(start)
+    while i < np.uint64(block.shape[0]):
+        kind = kinds[block[i]]
+        if kind != 0:
+            space = ONE if kind == 1 else space_length(block, i, spaces)
+            if space != ZERO:
+                i += space
+                continue
+        end, key = end_of_word(block, i, spaces, kinds)
+        slot = find(block, i, end, key, slots, starts, pool)
+        if slots[slot, 0] == ZERO:
+            stop = starts[size] + np.int64(end - i)
+            if size == counts.shape[0] or stop > pool.shape[0]:
+                break
+            slots[slot, 0], slots[slot, 1] = key, size
+            pool[starts[size] : stop] = block[i:end]
             size += 1
             starts[size] = stop
-        counts[numbers[slot]] += 1
-        i = after
+        counts[slots[slot, 1]] += 1
+        i = end
     return i, size
 
 
 @njit(cache=True, nogil=True)
-def encode_words(block, hashes, numbers, starts, pool, spaces, tokens, line_lengths):  # type: ignore[no-untyped-def]
+def encode_words(block, slots, starts, pool, spaces, kinds, tokens, line_lengths):  # type: ignore[no-untyped-def]
     """Write the words' numbers and the lines' lengths; returns how many words there are."""
-    i = size = line = before = 0
-    while i < block.shape[0]:
-        point, after = code_point(block, i)
-        if spaces[point]:
-            if point == 10:
+    i = size = line = before = ZERO
+    while i < np.uint64(block.shape[0]):
+        kind = kinds[block[i]]
+        if kind != 0:
+            if block[i] == 10:
                 line_lengths[line] = size - before
-                line, before = line + 1, size
-            i = after
-            continue
-        begin, i, _, hashed = next_word(block, i, spaces)
-        slot = find(block, begin, i, hashed, hashes, numbers, starts, pool)
-        tokens[size] = numbers[slot] if hashes[slot] != 0 else 0
-        size += 1
+                line += ONE
+                before = size
+            space = ONE if kind == 1 else space_length(block, i, spaces)
+            if space != ZERO:
+                i += space
+                continue
+        end, key = end_of_word(block, i, spaces, kinds)
+        slot = find(block, i, end, key, slots, starts, pool)
+        tokens[size] = slots[slot, 1]  # of a free slot 0
+        size += ONE
+        i = end
     return size
 
 
 @njit(cache=True, nogil=True)
-def rehash(old_hashes, old_numbers, hashes, numbers):  # type: ignore[no-untyped-def]
+def rehash(old, slots):  # type: ignore[no-untyped-def]
     """Move every word to its slot in a larger table."""
-    mask = hashes.shape[0] - 1
-    for old in range(old_hashes.shape[0]):
-        if old_hashes[old] != 0:
-            slot = np.int64(old_hashes[old] >> np.uint64(1)) & mask
-            while hashes[slot] != 0:
-                slot = (slot + 1) & mask
-            hashes[slot], numbers[slot] = old_hashes[old], old_numbers[old]
+    mask = np.uint64(slots.shape[0] - 1)
+    for i in range(old.shape[0]):
+        if old[i, 0] != ZERO:
+            slot = place(old[i, 0]) & mask
+            while slots[slot, 0] != ZERO:
+                slot = (slot + ONE) & mask
+            slots[slot] = old[i]
