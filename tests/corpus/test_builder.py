@@ -29,6 +29,13 @@ def folder_of(path, texts):
     return path
 
 
+def lines_of(text, level):
+    """How many tokens the lines of each half have."""
+    lines = text.splitlines(keepends=True)
+    lengths = [len(line if level == "char" else line.split()) for line in lines]
+    return lengths[: len(lines) // 2], lengths[len(lines) // 2 :]
+
+
 @pytest.mark.parametrize("level", ["char", "word"])
 @pytest.mark.parametrize("block_bytes", [50, 4096, 1 << 22])
 def test_a_stored_set_is_the_one_in_memory(tmp_path, monkeypatch, level, block_bytes):
@@ -44,6 +51,9 @@ def test_a_stored_set_is_the_one_in_memory(tmp_path, monkeypatch, level, block_b
             assert stored.extent(c, split) == (first, end)
             found = stored.text(stored.tokens(c, first, end))
             assert found == expected.text(expected.tokens(c, first, end))
+        halves = lines_of(TEXTS[stored.classes[c]], level)
+        for half, lengths in zip(("dev", "test"), halves, strict=True):
+            assert stored.line_ends(c, half).tolist() == np.cumsum(lengths).tolist()
     counted = [np.bincount(stored.tokens(c, 0, stored.bounds(c)[1])) for c in range(3)]
     for c, counts in enumerate(counted):
         assert stored.counts()[c, : len(counts)].tolist() == counts.tolist()

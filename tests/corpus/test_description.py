@@ -33,4 +33,5 @@ def test_a_sample_is_of_the_test_half(tmp_path):
     corpora = StoredCorpora(build(tmp_path / "set", texts))
     for seed in range(5):
         assert sample(corpora, 0, 40, seed).isupper()
+        assert sample(corpora, 0, 40, seed).startswith("TEST LINE\n")
     assert len(sample(corpora, 0, 10_000)) == 300

@@ -37,10 +37,10 @@ def test_a_missing_file_is_found(path):
         StoredCorpora(path)
 
 
-@pytest.mark.parametrize(("number", "words"), [(0, "build the set again"), (9, "update calm")])
+@pytest.mark.parametrize(("number", "words"), [(1, "build the set again"), (9, "update calm")])
 def test_another_format_is_said(path, number, words):
     index = path / INDEX
-    index.write_text(index.read_text().replace("format = 1", f"format = {number}"))
+    index.write_text(index.read_text().replace("format = 2", f"format = {number}"))
     with pytest.raises(CalmError, match=f"was written in format {number}.*{words}"):
         StoredCorpora(path)
 

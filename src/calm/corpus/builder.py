@@ -27,7 +27,7 @@ from calm.corpus.base import Level, Tell
 from calm.corpus.characters import Characters
 from calm.corpus.cleaner import Cleaner, Encoded, token_type
 from calm.corpus.documents import BLOCK_BYTES, Document, blocks
-from calm.corpus.store import FORMAT, HALVES, INDEX
+from calm.corpus.store import FORMAT, INDEX
 from calm.corpus.vocabulary import write_vocabulary
 from calm.corpus.words import Words
 from calm.errors import CalmError
@@ -168,31 +168,53 @@ class _Building:
         facts.dropped_tokens += encoded.dropped_tokens
 
     def _write_halves(self, name: str, tokens: BinaryIO, lines: BinaryIO) -> None:
-        """Divide a class's tokens after half of its lines, into two NumPy files."""
+        """Divide a class's tokens after half of its lines: tokens and line ends of each half."""
         facts, kind = self.facts[name], token_type(len(self.vocabulary))
-        total = tokens.tell() // kind.itemsize
-        lines.seek(0)
-        facts.dev = sum(int(part.sum()) for part in _parts(lines, np.int32, facts.lines // 2))
-        facts.test = total - facts.dev
-        if not total:
+        if not tokens.tell():
             raise CalmError(
                 f"class {name!r} is empty once cleaned: all of its {facts.dropped_lines:,} lines "
                 "have a rare character; take a lower --rare"
             )
         tokens.seek(0)
-        for half, count in zip(HALVES, (facts.dev, facts.test), strict=True):
-            file = f"{name}.{half}.npy"
-            digest = hashlib.sha256()
-            with (self.work / file).open("w+b") as out:
-                np.lib.format.write_array_header_1_0(
-                    out, {"descr": kind.str, "fortran_order": False, "shape": (count,)}
-                )
-                out.seek(0)
-                digest.update(out.read())
-                for part in _parts(tokens, kind, count):
-                    out.write(part.data)
-                    digest.update(part.data)
-            self.hashes[file] = digest.hexdigest()
+        lines.seek(0)
+        dev = facts.lines // 2
+        facts.dev = self._write_half(f"{name}.dev", kind, tokens, lines, dev)
+        facts.test = self._write_half(f"{name}.test", kind, tokens, lines, facts.lines - dev)
+
+    def _write_half(
+        self, name: str, kind: np.dtype[Any], tokens: BinaryIO, lines: BinaryIO, count: int
+    ) -> int:
+        """Write the next `count` lines; returns how many tokens they have."""
+        with self._array(f"{name}.lines.npy", np.dtype("<i8"), count) as write:
+            end = 0
+            for lengths in _parts(lines, np.int32, count):
+                ends = end + np.cumsum(lengths, dtype=np.int64)
+                end = int(ends[-1])
+                write(ends)
+        with self._array(f"{name}.npy", kind, end) as write:
+            for part in _parts(tokens, kind, end):
+                write(part)
+        return end
+
+    @contextmanager
+    def _array(
+        self, file: str, kind: np.dtype[Any], count: int
+    ) -> Iterator[Callable[[NDArray[Any]], None]]:
+        """Write a NumPy file of `count` numbers, some at a time, and note its hash."""
+        digest = hashlib.sha256()
+        with (self.work / file).open("w+b") as out:
+
+            def write(part: NDArray[Any]) -> None:
+                out.write(part.data)
+                digest.update(part.data)
+
+            np.lib.format.write_array_header_1_0(
+                out, {"descr": kind.str, "fortran_order": False, "shape": (count,)}
+            )
+            out.seek(0)
+            digest.update(out.read())
+            yield write
+        self.hashes[file] = digest.hexdigest()
 
 
 def _parts(file: BinaryIO, kind: DTypeLike, count: int) -> Iterator[NDArray[Any]]:

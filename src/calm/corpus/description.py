@@ -71,9 +71,15 @@ def symbol_overlap(corpora: Corpora) -> NDArray[np.float64]:
 
 
 def sample(corpora: Corpora, class_index: int, length: int, seed: int = 0) -> str:
-    """Return some text from anywhere in a class's test half."""
+    """Return some text from a class's test half, from where a line begins if that is known."""
     first, end = corpora.extent(class_index, "test")
-    entry = corpora.entry
-    places = max(end - first - length, 0) // entry + 1
-    start = first + Draw("sample", corpora.classes[class_index], seed).below(places) * entry
+    draw = Draw("sample", corpora.classes[class_index], seed)
+    if isinstance(corpora, StoredCorpora):
+        ends = corpora.line_ends(class_index, "test")
+        starts = ends[: np.searchsorted(ends, end - first - length, side="right")]
+        place = draw.below(len(starts) + 1)
+        start = first + (int(starts[place - 1]) if place else 0)
+    else:
+        places = max(end - first - length, 0) // corpora.entry + 1
+        start = first + draw.below(places) * corpora.entry
     return corpora.text(corpora.tokens(class_index, start, min(start + length, end)))

@@ -5,6 +5,7 @@
     counts.npy           how often every class has every symbol, (classes, V)
     CLASS.dev.npy        the tokens of the first half of a class's lines
     CLASS.test.npy       those of the second half
+    CLASS.HALF.lines.npy where each line of a half ends, counted in the half's tokens
 
 Plain NumPy files: all of it can be read without this library.
 """
@@ -12,7 +13,7 @@ Plain NumPy files: all of it can be read without this library.
 import hashlib
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from calm.corpus.vocabulary import read_vocabulary
 from calm.errors import CalmError
 from calm.files import sha256
 
-FORMAT = 1
+FORMAT = 2
 INDEX = "corpora.toml"
 HALVES = ("dev", "test")
 
@@ -58,6 +59,10 @@ class StoredCorpora(Corpora):
     def fingerprint(self) -> str:
         """Return a hash of the index, which holds the hash of every file."""
         return hashlib.sha256((self.path / INDEX).read_bytes()).hexdigest()[:16]
+
+    def line_ends(self, class_index: int, half: Literal["dev", "test"]) -> NDArray[np.int64]:
+        """Return where each line of a half ends, counted in tokens from the half's beginning."""
+        return self._open(f"{self.classes[class_index]}.{half}.lines.npy")
 
     def counts(self) -> NDArray[np.int64]:
         """Return how often every class has every symbol, (classes, V)."""
