@@ -32,6 +32,7 @@ bench: $(READY)
 	$(BIN)/python bench/harness.py
 	$(BIN)/python bench/throughput.py
 	$(BIN)/python bench/memory.py
+	$(BIN)/python bench/building.py
 
 clean:
 	rm -rf $(VENV) demo

@@ -1,7 +1,14 @@
 """Tokens a second on one core: batches of a stream, and the text of a synthetic language."""
 
+import tempfile
 import time
+from io import BytesIO
+from pathlib import Path
 
+from calm.config import Cleaning
+from calm.corpus.builder import build_set
+from calm.corpus.documents import Document
+from calm.corpus.store import StoredCorpora
 from calm.corpus.synthetic import SyntheticCorpora
 from calm.corpus.synthetic.generate import BLOCK
 from calm.stream import Stream
@@ -23,6 +30,21 @@ def streamed(stream):
         pass
 
 
+def stored(corpora, path):
+    """The same tokens as a set on disk, memory-mapped."""
+    letters = [chr(0x100 + i) for i in range(len(corpora.vocabulary))]
+    texts = (
+        "".join(letters[t] for t in corpora.tokens(c, *corpora.bounds(c)).tolist())
+        for c in range(len(corpora.classes))
+    )
+    documents = (
+        Document(name, name, BytesIO(text.encode()))
+        for name, text in zip(corpora.classes, texts, strict=True)
+    )
+    build_set(path, corpora.classes, documents, "char", Cleaning(), lambda *_: None)
+    return StoredCorpora(path)
+
+
 def slow_stream(stream):
     """Read batch by batch and token by token: what the chunks are measured against."""
     for fragment in range(stream.fragments):
@@ -41,13 +63,16 @@ def slow_stream(stream):
 def main():
     corpora = random_corpora(211, 2_500_000)
     print("millions of tokens a second on one core, best of 5")
-    for mean_length in (4_000, 10_000, 100_000):
-        stream = Stream(corpora, 2_000_000 // mean_length // 5 * 5, mean_length)
-        tokens = len(stream) * 200
-        print(
-            f"  stream from memory, λ = {mean_length:>7,}: {best(lambda s=stream: streamed(s), tokens):8.1f}"
-        )
-    print(f"  the same, token by token           {best(lambda: slow_stream(stream), tokens):8.1f}")
+    with tempfile.TemporaryDirectory() as folder:
+        for name, source in (("memory", corpora), ("disk", stored(corpora, Path(folder) / "set"))):
+            for mean_length in (4_000, 10_000, 100_000):
+                stream = Stream(source, 2_000_000 // mean_length // 5 * 5, mean_length)
+                speed = best(lambda s=stream: streamed(s), len(stream) * 200)
+                print(f"  stream from {name:>6}, λ = {mean_length:>7,}: {speed:8.1f}")
+    stream = Stream(corpora, 20, 100_000)
+    print(
+        f"  the same from memory, token by token {best(lambda: slow_stream(stream), len(stream) * 200):8.1f}"
+    )
     synthetic = SyntheticCorpora()
     synthetic.tokens(0, 0, 10)
     state = {"block": 1}
