@@ -15,8 +15,8 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY)
 	@rm -rf demo
-	$(BIN)/calm run src/calm/presets/demo.toml --learner lstm --size tiny --out demo/lstm
-	$(BIN)/calm run src/calm/presets/demo.toml --learner floor --out demo/floor
+	$(BIN)/calm run demo --learner lstm --size tiny --out demo/lstm
+	$(BIN)/calm run demo --learner floor --out demo/floor
 	$(BIN)/calm report demo/lstm demo/floor --out demo/report
 	@echo
 	@echo "Forgetting is in demo/report/loss.png: the spikes where the language switches."

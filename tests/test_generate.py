@@ -5,7 +5,7 @@ import torch
 from calm.config import Choice, Config, StreamConfig
 from calm.errors import CalmError
 from calm.generate import generate, sample
-from calm.learners.lstm import LSTM
+from calm.learners.experts import Experts
 from calm.learners.simple import Unigram
 from calm.run import start
 from helpers import calm
@@ -19,7 +19,11 @@ def runs(tmp_path_factory):
             Config(stream=stream, learner=Choice(name, options)),
             tmp_path_factory.mktemp("runs") / name,
         ).path
-        for name, options in (("lstm", {"size": "tiny"}), ("floor-known", {}), ("floor", {}))
+        for name, options in (
+            ("lstm", {"size": "tiny", "iterations": 5}),
+            ("floor-known", {}),
+            ("floor", {}),
+        )
     }
 
 
@@ -76,11 +80,11 @@ def test_predictions_may_be_tensors_that_gradients_flow_to():
 
 
 def test_generating_a_token_at_a_time_is_reading_it():
-    learner = LSTM(9, seed=2, hidden=12, embedding=6)
+    learner = Experts(9, seed=2, hidden=12, embedding=6)
     tokens = np.array(
         [row for _, row in zip(range(12), sample(learner, np.array([3, 5]), 4), strict=False)]
     )
-    fresh = LSTM(9, seed=2, hidden=12, embedding=6)
+    fresh = Experts(9, seed=2, hidden=12, embedding=6)
     inputs = np.concatenate([[[3, 5]], tokens[:-1]])
     along = np.exp(fresh.predict(inputs).astype(np.float64)).cumsum(axis=2)
     from calm.randomness import Draw

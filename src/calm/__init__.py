@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from calm.audit import check
     from calm.build import learner, load
     from calm.errors import CalmError
-    from calm.learners.base import InformedLearner, Learner
+    from calm.learners.base import GatedLearner, InformedLearner, Learner
     from calm.loop import Record, Scorer, evaluate, prequential
     from calm.metrics import Result
     from calm.stream import Batch, Stream
 
 __version__ = version("calm-bench")
 __all__ = [
-    "Batch", "CalmError", "InformedLearner", "Learner", "Record", "Result", "Scorer", "Stream",
-    "check", "evaluate", "learner", "load", "prequential",
+    "Batch", "CalmError", "GatedLearner", "InformedLearner", "Learner", "Record", "Result",
+    "Scorer", "Stream", "check", "evaluate", "learner", "load", "prequential",
 ]  # fmt: skip
 
 _HOMES = {
     "calm.audit": ("check",),
     "calm.build": ("learner", "load"),
     "calm.errors": ("CalmError",),
-    "calm.learners.base": ("InformedLearner", "Learner"),
+    "calm.learners.base": ("GatedLearner", "InformedLearner", "Learner"),
     "calm.loop": ("Record", "Scorer", "evaluate", "prequential"),
     "calm.metrics": ("Result",),
     "calm.stream": ("Batch", "Stream"),

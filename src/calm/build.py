@@ -15,7 +15,7 @@ from calm.corpus.memory import folder_corpora
 from calm.corpus.recipes import RECIPES
 from calm.corpus.store import StoredCorpora, holds_set
 from calm.errors import CalmError, blame
-from calm.learners import LEARNERS
+from calm.learners import LEARNERS, Named
 from calm.learners.base import Learner
 from calm.stream import Stream
 
@@ -56,14 +56,15 @@ def build_stream(config: Config) -> Stream:
 
 def build_learner(config: Config, stream: Stream) -> Learner:
     """Build the learner for a stream."""
-    options = {"size": None, **config.learner.options}
+    name, options = config.learner.name, dict(config.learner.options)
+    for key in (*GIVEN, "name"):
+        if key in options:
+            raise CalmError(f"learner {name}: {key!r} is not for you to give: the run sets it")
+    size = options.pop("size", None)
     return learner(
-        config.learner.name,
-        vocabulary=len(stream.vocabulary),
-        seed=config.seed,
-        stream=stream,
+        name, vocabulary=len(stream.vocabulary), seed=config.seed, size=size, stream=stream,
         **options,
-    )
+    )  # fmt: skip
 
 
 def load(name: str, **options: Any) -> Corpora:
@@ -86,14 +87,17 @@ def learner(
     """
     cls = learner_class(name)
     where = f"learner {name}"
-    if size and not cls.sizes:
+    named = _named(name, cls)
+    if size and not named.sizes:
         raise CalmError(f"{where} comes in one size: leave the size {size!r} away")
-    if cls.sizes:
+    if named.sizes:
         size = size or DEFAULT_SIZE
-        if size not in cls.sizes:
-            raise CalmError(f"{where} has no size {size!r}: take one of {', '.join(cls.sizes)}")
-        options = {**cls.sizes[size], **options}
-    arguments = {**_options(cls, GIVEN, options, where), "vocabulary": vocabulary, "seed": seed}
+        if size not in named.sizes:
+            raise CalmError(f"{where} has no size {size!r}: take one of {', '.join(named.sizes)}")
+        options = {**named.sizes[size], **options}
+    options = {**named.options, **options}
+    checked = _options(cls, GIVEN, options, where)
+    arguments = {**checked, "vocabulary": vocabulary, "seed": seed}
     if cls.oracle:
         if stream is None:
             raise CalmError(f"{where} is an oracle: it needs the stream, as stream=…")
@@ -105,13 +109,24 @@ def learner(
             raise CalmError(f"{where}: {error}") from None
 
 
+def with_size(choice: Choice) -> Choice:
+    """Write the default size down where a learner comes in sizes and none is chosen."""
+    if "size" in choice.options or not _named(choice.name, learner_class(choice.name)).sizes:
+        return choice
+    return Choice(choice.name, {"size": DEFAULT_SIZE, **choice.options})
+
+
+def _named(name: str, cls: type[Learner]) -> Named:
+    return LEARNERS.get(name, Named(name, sizes=cls.sizes))
+
+
 def learner_class(name: str) -> type[Learner]:
     """Find the class that a learner's name stands for."""
     if not isinstance(name, str):
         raise CalmError(
             f"a learner is named by a text, such as 'lstm' or 'module:Class', not {name!r}"
         )
-    target = LEARNERS.get(name, name)
+    target = LEARNERS[name].target if name in LEARNERS else name
     module_name, colon, class_name = target.partition(":")
     if not colon:
         names = ", ".join(LEARNERS)

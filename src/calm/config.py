@@ -12,6 +12,7 @@ import tomli_w
 from calm.errors import CalmError
 
 T = TypeVar("T")
+PRESETS = Path(__file__).parent / "presets"
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Config:
 
     corpus: Choice = Choice("synthetic")
     stream: StreamConfig = StreamConfig()
-    learner: Choice = Choice("lstm", {"size": "small"})
+    learner: Choice = Choice("lstm")
     seed: int = 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,15 +74,49 @@ class Config:
         return tomli_w.dumps(self.to_dict())
 
 
+@dataclass(frozen=True)
+class Experiment:
+    """A config file: a run, and the options of learners that may take the place of its own."""
+
+    config: Config = Config()
+    learners: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def choice(self, learner: str, options: dict[str, Any]) -> Choice:
+        """Choose a learner by name; options that are given go before the file's for it."""
+        own = self.config.learner
+        named = own.options if learner == own.name else self.learners.get(learner, {})
+        return Choice(learner, {**named, **options})
+
+
 def read_config(path: Path) -> Config:
-    """Read a TOML file; what it does not mention keeps its default."""
+    """Read a run's TOML file; what it does not mention keeps its default."""
+    return convert(Config, _read(path), str(path))
+
+
+def read_experiment(path: Path) -> Experiment:
+    """Read a TOML file that may also have tables [learners.NAME]; a preset goes by its name."""
+    preset = PRESETS / f"{path}.toml"
+    if preset.is_file() and not path.is_file():
+        path = preset
+    data = _read(path)
+    learners = data.pop("learners", {})
+    if not isinstance(learners, dict) or not all(isinstance(x, dict) for x in learners.values()):
+        raise CalmError(f"{path}: learners: expected tables such as [learners.lstm]")
+    if learners and "learner" not in data:
+        name = next(iter(learners))
+        data["learner"] = {"name": name, **learners[name]}
+    return Experiment(convert(Config, data, str(path)), learners)
+
+
+def _read(path: Path) -> dict[str, Any]:
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise CalmError(f"there is no file {path}") from None
+        files = sorted(PRESETS.rglob("*.toml"))
+        presets = ", ".join(file.relative_to(PRESETS).with_suffix("").as_posix() for file in files)
+        raise CalmError(f"there is no file {path}, nor such a preset: take {presets}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CalmError(f"{path} is not TOML: {error}") from None
-    return convert(Config, data, str(path))
 
 
 def convert(kind: type[T], value: Any, where: str) -> T:

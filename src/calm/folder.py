@@ -2,7 +2,7 @@
 
 config.toml       what is run; never changes
 environment.json  the hashes of corpora and config; machine and versions of every start
-records.jsonl     a line per batch: step, fragment, class, loss
+records.jsonl     a line per batch: step, fragment, class, loss, the gate's weights if it has one
 timings.jsonl     a line per batch: step, seconds
 checkpoint/       the learner's state after so many batches
 metrics.json      once the run has finished
@@ -10,12 +10,15 @@ metrics.json      once the run has finished
 
 import json
 import os
+from array import array
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 
 from calm.checkpoint import as_arrays, read_arrays, write_arrays
 from calm.config import Config, read_config
@@ -28,6 +31,7 @@ from calm.metrics import Records
 
 JOURNALS = ("records.jsonl", "timings.jsonl")
 MEASURED = ("config.toml", "records.jsonl")  # what the metrics follow from
+GATE_DIGITS = 6
 HIDDEN = (".config.toml.new",)  # what a kill may leave of a file that was being replaced
 
 
@@ -150,6 +154,18 @@ class RunFolder:
         rows = self._lines("records.jsonl", ("step", "fragment", "class", "loss"))
         return to_records((Record(*row) for row in rows), self.config().stream.fragments)
 
+    def gates(self) -> NDArray[np.float64] | None:
+        """Return the gate's weights in every batch, (batches, experts), if there is a gate."""
+        rows = self._lines("records.jsonl", ("step",), optional="gates")
+        weights = array("d")
+        experts = 0
+        for _, gate in rows:
+            if gate is None:
+                return None
+            experts = len(gate)
+            weights.extend(gate)
+        return np.array(weights).reshape(-1, experts) if experts else None
+
     def seconds(self) -> float:
         """Time spent by stream and learner together."""
         return float(sum(row[0] for row in self._lines("timings.jsonl", ("seconds",))))
@@ -187,7 +203,10 @@ class RunFolder:
             return f"this very run, finished: see `calm report {self.path}`"
         return f"this very run, unfinished: go on with `calm resume {self.path}`"
 
-    def _lines(self, name: str, keys: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+    def _lines(
+        self, name: str, keys: tuple[str, ...], optional: str | None = None
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of every line under some keys, and under one that may not be there."""
         path = self.path / name
         if not path.is_file():
             raise CalmError(f"{self.path} has no {name} yet: go on with `calm resume {self.path}`")
@@ -197,7 +216,8 @@ class RunFolder:
                     row = json.loads(line)
                     if row["step"] != number:
                         raise ValueError(f"step {row['step']} out of place")
-                    yield tuple(row[key] for key in keys)
+                    values = tuple(row[key] for key in keys)
+                    yield (*values, row.get(optional)) if optional else values
                 except (ValueError, KeyError, TypeError) as error:
                     raise CalmError(f"{path} is damaged in line {number + 1}: {error}") from None
 
@@ -222,12 +242,14 @@ class Journals:
 
     def write(self, record: Record, seconds: float) -> None:
         """Write a record as it happens."""
-        line = {
+        line: dict[str, Any] = {
             "step": record.step,
             "fragment": record.fragment,
             "class": record.class_name,
             "loss": record.loss,
         }
+        if record.gates is not None:
+            line["gates"] = [float(f"{weight:.{GATE_DIGITS}g}") for weight in record.gates]
         records, timings = self._files
         records.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
         timings.write(b'{"step": %d, "seconds": %.6f}\n' % (record.step, seconds))

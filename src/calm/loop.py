@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calm.errors import CalmError, RunFailedError
-from calm.learners.base import InformedLearner, Learner
+from calm.learners.base import GatedLearner, InformedLearner, Learner
 from calm.metrics import Records, Result, measure
 from calm.stream import Batch, Stream
 
@@ -18,12 +18,13 @@ OFF_ONE = 1e-3  # how far from 1 the probabilities of a position may sum
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is known of a batch once it is scored."""
+    """What is known of a batch once it is scored; `gates` if the learner weighs experts."""
 
     step: int
     fragment: int
     class_name: str
     loss: float
+    gates: tuple[float, ...] | None = None
 
 
 def prequential(stream: Stream, learner: Learner, start: int = 0) -> Iterator[Record]:
@@ -39,7 +40,9 @@ def prequential(stream: Stream, learner: Learner, start: int = 0) -> Iterator[Re
             learner.tell(batch.class_index)
         log_probabilities = learner.predict(batch.inputs)
         loss = score(log_probabilities, batch, len(stream.vocabulary))
-        yield Record(batch.step, batch.fragment, stream.classes[batch.class_index], loss)
+        weights = learner.gate_weights() if isinstance(learner, GatedLearner) else None
+        gates = None if weights is None else tuple(weights.tolist())
+        yield Record(batch.step, batch.fragment, stream.classes[batch.class_index], loss, gates)
         learner.learn(batch.inputs, batch.targets)
 
 

@@ -154,7 +154,7 @@ def test_check_speaks_for_and_against(monkeypatch, capsys):
         ("run --learner uniform --out TEXTS", "holds other files (a.txt)"),
         ("report", "no run is named"),
         ("run --learner lstm --size huge", "no size 'huge': take one of tiny, small, paper"),
-        ("run --learner lstm --learner.hiden 3", "unknown key 'hiden'; there are: hidden"),
+        ("run --learner lstm --learner.hiden 3", "unknown key 'hiden'; there are: experts"),
         ("run --learner lstm --learner.hidden many", "hidden is 'many': expected a whole number"),
         ("run --learner user_learners:Fine --learner.rat 1", "unknown key 'rat'; there are: rate"),
         ("run --learner.hidden", "--learner.hidden needs a value"),

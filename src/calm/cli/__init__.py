@@ -15,7 +15,7 @@ from calm.cli.arguments import (
     parse,
 )
 from calm.cli.corpus import CORPUS_COMMANDS, Command
-from calm.config import Choice, Config, read_config
+from calm.config import Choice, Config, Experiment, read_experiment
 from calm.errors import CalmError, RunFailedError
 
 if TYPE_CHECKING:
@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 
 def run(command: RunCommand, options: Options) -> None:
     """`calm run`."""
+    from calm.build import with_size
     from calm.run import start
 
-    base = read_config(command.experiment) if command.experiment else Config()
-    if command.size is not None:
-        options["learner"]["size"] = command.size
+    base = read_experiment(command.experiment) if command.experiment else Experiment()
+    chosen = {key: getattr(command, key) for key in ("size", "device", "precision")}
+    options["learner"] |= {key: value for key, value in chosen.items() if value is not None}
     config = Config(
-        corpus=_placed(_override(base.corpus, command.corpus, options["corpus"])),
+        corpus=_placed(_override(base.config.corpus, command.corpus, options["corpus"])),
         stream=command.stream,
-        learner=_override(base.learner, command.learner, options["learner"]),
+        learner=with_size(base.choice(command.learner, options["learner"])),
         seed=command.seed,
     )
     out = command.out or _new_folder(config)
@@ -69,7 +70,7 @@ def generate(command: GenerateCommand, options: Options) -> None:
 def check(command: CheckCommand, options: Options) -> None:
     """`calm check`."""
     from calm.audit import check
-    from calm.build import learner, load
+    from calm.build import build_learner, load
     from calm.stream import Stream
 
     corpora = load("synthetic", **options["corpus"])
@@ -78,11 +79,12 @@ def check(command: CheckCommand, options: Options) -> None:
         corpora, fragments, mean_length=200 * max(command.batches / fragments * 2, 10), seed=1
     )
 
+    if command.size is not None:
+        options["learner"]["size"] = command.size
+    config = Config(learner=Choice(command.learner, options["learner"]), seed=command.seed)
+
     def make() -> Any:
-        return learner(
-            command.learner, vocabulary=len(stream.vocabulary), seed=command.seed,
-            size=command.size, stream=stream, **options["learner"],
-        )  # fmt: skip
+        return build_learner(config, stream)
 
     make()  # a wrong name or option is no fault of the learner
     faults = 0

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import tyro
 from tyro.conf import Positional, arg
 
-from calm.config import StreamConfig, read_config
+from calm.config import StreamConfig, read_experiment
 from calm.errors import CalmError
 
 Options = dict[str, dict[str, Any]]  # of --corpus.KEY VALUE and --learner.KEY VALUE
@@ -27,19 +27,24 @@ class RunCommand:
     Examples:
       calm run --learner lstm --size tiny --stream.fragments 40 --stream.mean-length 4000
       calm run --corpus texts/ --corpus.level word --learner unigram --seed 3
+      calm run paper/multilingual-10k --learner poe-pw-30 --size small
       calm run experiment.toml --learner my_module:MyLearner --learner.rate 0.1 --out runs/mine
     """
 
     experiment: Annotated[
         Positional[Path | None], arg(metavar="[EXPERIMENT.toml]", help_behavior_hint="")
     ] = None
-    """A config file; what else is given here overrides it."""
+    """A config file or a preset, such as demo or paper/multilingual-10k; the rest overrides it."""
     corpus: str = "synthetic"
     """Corpora set: synthetic, one of `calm corpus list`, or a folder of NAME.txt, one a class."""
     learner: str = "lstm"
-    """Learner: uniform, unigram, lstm, floor, floor-known, or your own as module:Class."""
+    """Learner: a name from docs/learners.md, such as poe-pw-30, or your own as module:Class."""
     size: Annotated[str | None, arg(metavar="tiny|small|paper", help_behavior_hint="")] = None
     """Size of a learner that comes in sizes (default: small)."""
+    device: Annotated[str | None, arg(metavar="cpu|cuda|auto", help_behavior_hint="")] = None
+    """Where a neural learner computes (default: cpu)."""
+    precision: Annotated[str | None, arg(metavar="float32|bfloat16", help_behavior_hint="")] = None
+    """In what precision a neural learner multiplies matrices (default: float32)."""
     seed: int = 0
     """Seed of the stream and the learner."""
     out: Annotated[
@@ -128,7 +133,7 @@ def parse(kind: type[Any], name: str, arguments: Sequence[str]) -> tuple[Any, Op
     rest, options = _take_options(arguments)
     command = _parse(kind, name, rest, None)
     if kind is RunCommand and command.experiment:
-        config = read_config(command.experiment)
+        config = read_experiment(command.experiment).config
         defaults = RunCommand(
             corpus=config.corpus.name,
             learner=config.learner.name,

@@ -56,3 +56,11 @@ class InformedLearner(Learner):
     @abstractmethod
     def tell(self, class_index: int) -> None:
         """Hear the class of the batch to come."""
+
+
+class GatedLearner(Learner):
+    """A learner that weighs several experts; the weights are recorded with every batch."""
+
+    @abstractmethod
+    def gate_weights(self) -> NDArray[np.float64] | None:
+        """What each expert counted in the last prediction, (n,); None if it is always the same."""
