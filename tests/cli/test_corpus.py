@@ -130,6 +130,26 @@ def test_verify_names_what_changed(texts, data, say):
     assert errors.startswith("calm: something is not as it was")
 
 
+def test_a_set_that_cannot_be_opened_does_not_keep_others_from_being_verified(texts, data, say):
+    for name in ("broken", "old", "whole"):
+        say("corpus", "add", name, texts, "--rare", 1)
+    vocabulary = data / "corpora" / "broken" / "vocabulary.txt"
+    vocabulary.write_bytes(b"\xff" + vocabulary.read_bytes()[1:])
+    (data / "corpora" / "old" / "corpora.toml").write_text("format = 1\n")
+    token = data / "corpora" / "whole" / "b.test.npy"
+    token.write_bytes(token.read_bytes()[:-1] + b"\xff")
+    code, out, errors = say("corpus", "verify")
+    assert code == 1
+    assert "Traceback" not in errors
+    first, second, third = out.splitlines()
+    assert first.startswith(f"{vocabulary} has changed")
+    assert "old was written in format 1" in second
+    assert third.startswith(f"{token} has changed")
+    code, _, errors = say("corpus", "show", "broken")
+    assert code == 2
+    assert errors.startswith(f"calm: {vocabulary} has changed")
+
+
 def test_show_takes_any_corpora(texts, data, say):
     code, out, _ = say("corpus", "show", "synthetic")
     assert code == 0

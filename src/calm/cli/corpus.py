@@ -112,11 +112,11 @@ def show(command: ShowCommand, options: Options) -> None:
 def verify(command: VerifyCommand, options: Options) -> None:
     """`calm corpus verify`."""
     from calm.corpus.download import verify_downloads
-    from calm.corpus.home import downloads_folder, open_set, stored_names
+    from calm.corpus.home import downloads_folder, find_set, stored_names
     from calm.corpus.store import verify as verify_set
 
     names = [command.name] if command.name else list(stored_names())
-    faults = [fault for name in names for fault in verify_set(open_set(name).path)]
+    faults = [fault for name in names for fault in verify_set(find_set(name))]
     if not command.name:
         faults += verify_downloads(downloads_folder())
     for fault in faults:

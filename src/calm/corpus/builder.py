@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
-import tomli_w
 from filelock import FileLock, Timeout
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
@@ -27,7 +26,7 @@ from calm.corpus.base import Level, Tell
 from calm.corpus.characters import Characters
 from calm.corpus.cleaner import Cleaner, Encoded, token_type
 from calm.corpus.documents import BLOCK_BYTES, Document, blocks
-from calm.corpus.store import FORMAT, INDEX
+from calm.corpus.store import write_index
 from calm.corpus.vocabulary import write_vocabulary
 from calm.corpus.words import Words
 from calm.errors import CalmError
@@ -136,7 +135,6 @@ class _Building:
     def describe(self, name: str, recipe: str | None) -> None:
         """Write the index, which makes it a set."""
         index = {
-            "format": FORMAT,
             "name": name,
             "level": self.cleaner.level,
             **({"recipe": recipe} if recipe else {}),
@@ -144,7 +142,7 @@ class _Building:
             "classes": {name: asdict(facts) for name, facts in self.facts.items()},
             "sha256": self.hashes,
         }
-        (self.work / INDEX).write_text(tomli_w.dumps(index), encoding="utf-8")
+        write_index(self.work, index)
 
     def _text(self, name: str) -> Path:
         return self.work / f"{name}.text"

@@ -40,10 +40,15 @@ def stored_names() -> Iterator[str]:
         yield from sorted(p.name for p in folder.iterdir() if p.name[0] != "." and holds_set(p))
 
 
-def open_set(name: str) -> StoredCorpora:
-    """Open the set of a name."""
+def find_set(name: str) -> Path:
+    """Return where the set of a name is; an error if there is none."""
     path = set_path(name)
     if not holds_set(path):
         here = ", ".join(stored_names()) or "none"
         raise CalmError(f"there is no corpora set {name!r} in {path.parent}; there are: {here}")
-    return StoredCorpora(path)
+    return path
+
+
+def open_set(name: str) -> StoredCorpora:
+    """Open the set of a name."""
+    return StoredCorpora(find_set(name))
