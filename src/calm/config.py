@@ -51,6 +51,12 @@ class Cleaning:
     top: int = 25_000
     """Level word: how many words of each class are kept, the most frequent ones."""
 
+    def __post_init__(self) -> None:
+        if self.rare < 1:
+            raise CalmError(f"rare is {self.rare}: take 1 or more (1 keeps every line)")
+        if self.top < 1:
+            raise CalmError(f"top is {self.top}: take 1 or more words of every class")
+
 
 @dataclass(frozen=True)
 class Config:
@@ -79,6 +85,8 @@ def read_config(path: Path) -> Config:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CalmError(f"there is no file {path}") from None
+    except OSError as error:
+        raise CalmError(f"{path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CalmError(f"{path} is not TOML: {error}") from None
     return convert(Config, data, str(path))

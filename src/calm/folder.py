@@ -15,13 +15,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from filelock import FileLock, Timeout
-
 from calm.checkpoint import as_arrays, read_arrays, write_arrays
 from calm.config import Config, read_config
 from calm.environment import environment
 from calm.errors import CalmError, blame
-from calm.files import replace_file, replace_json, sha256
+from calm.files import locked, replace_file, replace_json, sha256
 from calm.learners.base import Learner
 from calm.loop import Record, to_records
 from calm.metrics import Records
@@ -71,19 +69,9 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other processes away; a lock dies with its process."""
-        lock = FileLock(self.path / ".lock")
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock.acquire(blocking=False)
-        except Timeout:
-            raise CalmError(f"another process is working on {self.path}") from None
-        except OSError as error:
-            raise CalmError(f"cannot write to {self.path}: {error.strerror or error}") from None
-        try:
+        """Keep other processes away."""
+        with locked(self.path / ".lock", f"working on {self.path}"):
             yield
-        finally:
-            lock.release()
 
     def note_start(self, fingerprint: str, step: int) -> None:
         """Write down text, config, machine and versions."""
