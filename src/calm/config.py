@@ -141,10 +141,10 @@ def _convert_scalar(kind: Any, value: Any, where: str) -> Any:
         return float(value)
     if type(value) is kind or kind is Any:
         return value
-    raise CalmError(f"{where} is {value!r}: expected {_NAMES.get(kind, kind.__name__)}")
+    raise CalmError(f"{where} is {value!r}: expected {EXPECTED.get(kind, kind.__name__)}")
 
 
-_NAMES = {
+EXPECTED = {
     int: "a whole number",
     float: "a number",
     bool: "true or false",

@@ -146,11 +146,7 @@ class RunFolder:
         """What was measured at the end of the run."""
         if not self.finished:
             raise CalmError(f"{self.path} is not finished: go on with `calm resume {self.path}`")
-        metrics = self._json("metrics.json")
-        if "sha256" not in metrics:
-            raise CalmError(
-                f"{self.path}/metrics.json is damaged: delete it, then `calm resume {self.path}`"
-            )
+        metrics = self._json("metrics.json", "sha256")
         for name in MEASURED:
             path = self.path / name
             if not path.is_file() or metrics["sha256"].get(name) != sha256(path):
@@ -192,13 +188,20 @@ class RunFolder:
     def _noted(self) -> dict[str, Any]:
         """Return what was written down at the start, or nothing before it was."""
         there = (self.path / "environment.json").is_file()
-        return self._json("environment.json") if there else {}
+        return self._json("environment.json", "starts") if there else {}
 
-    def _json(self, name: str) -> dict[str, Any]:
+    def _json(self, name: str, key: str) -> dict[str, Any]:
+        """Read a file of plain data that has a certain key, at least."""
+        path = self.path / name
         try:
-            data: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise CalmError(f"{self.path / name} cannot be read: {error}") from None
+            data: dict[str, Any] = json.loads(path.read_bytes())
+            data[key]
+        except OSError as error:
+            raise CalmError(f"{path} cannot be read: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError):
+            raise CalmError(
+                f"{path} is damaged: delete it, then `calm resume {self.path}`"
+            ) from None
         return data
 
 
