@@ -1,6 +1,6 @@
 """A corpora set on disk: memory-mapped, opened in milliseconds, whatever its size.
 
-    corpora.toml         format, name, level, rules, and of every class its sizes and hashes
+    corpora.toml         format, name, level, rules, the sizes of every class, all hashes
     vocabulary.txt       a symbol a line, in the order of the tokens
     counts.npy           how often every class has every symbol, (classes, V)
     CLASS.dev.npy        the tokens of the first half of a class's lines
