@@ -1,6 +1,6 @@
 import pytest
 
-from calm.config import Choice, Config, StreamConfig, convert, read_config
+from calm.config import Choice, Cleaning, Config, StreamConfig, convert, read_config
 from calm.errors import CalmError
 
 
@@ -48,3 +48,14 @@ def test_a_wrong_config_is_one_sentence(tmp_path, text, words):
 def test_whole_numbers_do_for_floats():
     assert convert(float, 3, "x") == 3.0
     assert convert(int | None, None, "x") is None
+
+
+@pytest.mark.parametrize("rule", ["rare", "top"])
+def test_cleaning_that_keeps_nothing_is_refused(rule):
+    with pytest.raises(CalmError, match=f"{rule} is 0: take 1 or more"):
+        Cleaning(**{rule: 0})
+
+
+def test_a_config_that_cannot_be_read_is_said(tmp_path):
+    with pytest.raises(CalmError, match=f"{tmp_path} cannot be read: Is a directory"):
+        read_config(tmp_path)

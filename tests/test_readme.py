@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 LEARNER, LOOP = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
@@ -44,3 +45,10 @@ def test_the_loop_of_your_own_prints_its_numbers(folder):
     assert 3 < ppl < 25
     assert 3 < at_switch < 25
     assert recovery >= 0
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_every_page_can_be_reached_and_leads_somewhere(page):
+    assert f"](docs/{page.name})" in README
+    for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists()

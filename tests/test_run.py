@@ -3,6 +3,7 @@ import random
 import resource
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -293,8 +294,32 @@ def test_a_flipped_bit_in_a_checkpoint_is_found(tmp_path, monkeypatch):
         resume(path)
 
 
-def test_damaged_metrics_are_said(tmp_path):
+@pytest.mark.parametrize("content", ["{}", "[]", "{", "\xff"])
+@pytest.mark.parametrize("name", ["metrics.json", "environment.json"])
+def test_damaged_notes_are_said(tmp_path, name, content):
     path = start(with_learner("uniform"), tmp_path / "run").path
-    (path / "metrics.json").write_text("{}")
-    with pytest.raises(CalmError, match="metrics.json is damaged: delete it, then `calm resume"):
-        RunFolder(path).metrics()
+    folder = RunFolder(path)
+    good = folder.metrics()
+    (path / name).write_text(content, encoding="latin-1")
+    with pytest.raises(CalmError, match=f"{name} is damaged: delete it, then `calm resume {path}`"):
+        folder.metrics(), folder.corpora()
+    (path / name).unlink()
+    resume(path)
+    assert {**folder.metrics(), "seconds": 0} == {**good, "seconds": 0}
+
+
+def test_a_file_that_may_not_be_read_is_not_called_damaged(tmp_path, monkeypatch):
+    path = stopped_run(tmp_path / "run", monkeypatch)
+
+    def refuse(file, *_, **__):
+        raise PermissionError(13, "Permission denied", str(file))
+
+    opened = Path.open
+    for name in ("learner.safetensors", "environment.json"):
+
+        def fail(file, *arguments, name=name, **options):
+            return (refuse if file.name == name else opened)(file, *arguments, **options)
+
+        monkeypatch.setattr(Path, "open", fail)
+        with pytest.raises(CalmError, match=f"{name} cannot be read: Permission denied$"):
+            resume(path)

@@ -1,5 +1,16 @@
-"""`python -m calm`."""
+"""`python -m calm`, and the command `calm`."""
 
-from calm.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Import the command line and run it; importing takes a moment, in which Ctrl-C may come."""
+    try:
+        from calm import cli
+    except KeyboardInterrupt:
+        sys.exit("calm: stopped")
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -32,6 +32,11 @@ def write_arrays(path: Path, step: int, arrays: State) -> None:
 def read_arrays(path: Path) -> tuple[int, State]:
     """Return how many batches had been learned, and the state."""
     try:
+        with path.open("rb"):  # safetensors takes one that may not be read for missing
+            pass
+    except OSError as error:
+        raise CalmError(f"{path} cannot be read: {error.strerror}") from None
+    try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata()
             state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

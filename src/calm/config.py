@@ -52,6 +52,12 @@ class Cleaning:
     top: int = 25_000
     """Level word: how many words of each class are kept, the most frequent ones."""
 
+    def __post_init__(self) -> None:
+        if self.rare < 1:
+            raise CalmError(f"rare is {self.rare}: take 1 or more (1 keeps every line)")
+        if self.top < 1:
+            raise CalmError(f"top is {self.top}: take 1 or more words of every class")
+
 
 @dataclass(frozen=True)
 class Config:
@@ -115,6 +121,8 @@ def _read(path: Path) -> dict[str, Any]:
         files = sorted(PRESETS.rglob("*.toml"))
         presets = ", ".join(file.relative_to(PRESETS).with_suffix("").as_posix() for file in files)
         raise CalmError(f"there is no file {path}, nor such a preset: take {presets}") from None
+    except OSError as error:
+        raise CalmError(f"{path} cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CalmError(f"{path} is not TOML: {error}") from None
 
@@ -168,10 +176,10 @@ def _convert_scalar(kind: Any, value: Any, where: str) -> Any:
         return float(value)
     if type(value) is kind or kind is Any:
         return value
-    raise CalmError(f"{where} is {value!r}: expected {_NAMES.get(kind, kind.__name__)}")
+    raise CalmError(f"{where} is {value!r}: expected {EXPECTED.get(kind, kind.__name__)}")
 
 
-_NAMES = {
+EXPECTED = {
     int: "a whole number",
     float: "a number",
     bool: "true or false",

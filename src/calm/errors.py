@@ -18,6 +18,12 @@ class RunFailedError(CalmError):
     exit_code = 1
 
 
+def reason(error: OSError) -> str:
+    """Say what the operating system refused, and of which file."""
+    where = f": {error.filename}" if error.filename else ""
+    return f"{error.strerror or error}{where}"
+
+
 @contextmanager
 def blame(culprit: str, trace: Path | None = None) -> Iterator[None]:
     """Say in one sentence what goes wrong in somebody else's code, and where in it.

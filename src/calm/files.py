@@ -1,11 +1,18 @@
-"""Files that are hashed, and replaced whole or not at all."""
+"""Files that are hashed, and replaced whole or not at all; folders that can be written to."""
 
 import hashlib
 import json
 import os
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
+
+from filelock import FileLock, Timeout
+
+from calm.errors import CalmError
 
 
 def sha256(path: Path) -> str:
@@ -24,6 +31,60 @@ def replace_file(path: Path, write: Callable[[Path], Any]) -> None:
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)
+
+
+def files_below(folder: Path) -> list[Path]:
+    """Find every file in a folder and those in it; a folder that may not be read is an error."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    try:
+        walk = os.walk(folder, onerror=fail)
+        paths = (Path(parent, name) for parent, _, names in walk for name in names)
+        return sorted(path for path in paths if _is_file(path))
+    except OSError as error:
+        raise CalmError(f"{error.filename} cannot be read: {error.strerror}") from None
+
+
+def _is_file(path: Path) -> bool:
+    """Whether it is a plain file; unlike `Path.is_file`, an error if that may not be known."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:  # a link that leads nowhere
+        return False
+
+
+def make_folder(folder: Path) -> None:
+    """Make sure that there is a folder and that files can be put into it."""
+    with _writing_to(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            pass
+
+
+@contextmanager
+def locked(lock_file: Path, work: str) -> Iterator[None]:
+    """Make a file's folder and keep other processes away; a lock dies with its process."""
+    lock = FileLock(lock_file)
+    with _writing_to(lock_file.parent):
+        lock_file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            raise CalmError(f"another process is {work}") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _writing_to(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CalmError(f"cannot write to {folder}: {error.strerror or error}") from None
 
 
 def replace_json(path: Path, data: dict[str, Any]) -> None:

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from calm.checkpoint import as_arrays, read_arrays, write_arrays
 from calm.config import Config, read_config
 from calm.environment import environment
 from calm.errors import CalmError, blame
-from calm.files import replace_file, replace_json, sha256
+from calm.files import locked, replace_file, replace_json, sha256
 from calm.learners.base import Learner
 from calm.loop import Record, to_records
 from calm.metrics import Records
@@ -75,19 +74,9 @@ class RunFolder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other processes away; a lock dies with its process."""
-        lock = FileLock(self.path / ".lock")
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            lock.acquire(blocking=False)
-        except Timeout:
-            raise CalmError(f"another process is working on {self.path}") from None
-        except OSError as error:
-            raise CalmError(f"cannot write to {self.path}: {error.strerror or error}") from None
-        try:
+        """Keep other processes away."""
+        with locked(self.path / ".lock", f"working on {self.path}"):
             yield
-        finally:
-            lock.release()
 
     def note_start(self, fingerprint: str, step: int) -> None:
         """Write down text, config, machine and versions."""
@@ -174,11 +163,7 @@ class RunFolder:
         """What was measured at the end of the run."""
         if not self.finished:
             raise CalmError(f"{self.path} is not finished: go on with `calm resume {self.path}`")
-        metrics = self._json("metrics.json")
-        if "sha256" not in metrics:
-            raise CalmError(
-                f"{self.path}/metrics.json is damaged: delete it, then `calm resume {self.path}`"
-            )
+        metrics = self._json("metrics.json", "sha256")
         for name in MEASURED:
             path = self.path / name
             if not path.is_file() or metrics["sha256"].get(name) != sha256(path):
@@ -224,13 +209,20 @@ class RunFolder:
     def _noted(self) -> dict[str, Any]:
         """Return what was written down at the start, or nothing before it was."""
         there = (self.path / "environment.json").is_file()
-        return self._json("environment.json") if there else {}
+        return self._json("environment.json", "starts") if there else {}
 
-    def _json(self, name: str) -> dict[str, Any]:
+    def _json(self, name: str, key: str) -> dict[str, Any]:
+        """Read a file of plain data that has a certain key, at least."""
+        path = self.path / name
         try:
-            data: dict[str, Any] = json.loads((self.path / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise CalmError(f"{self.path / name} cannot be read: {error}") from None
+            data: dict[str, Any] = json.loads(path.read_bytes())
+            data[key]
+        except OSError as error:
+            raise CalmError(f"{path} cannot be read: {error.strerror}") from None
+        except (ValueError, KeyError, TypeError):
+            raise CalmError(
+                f"{path} is damaged: delete it, then `calm resume {self.path}`"
+            ) from None
         return data
 
 

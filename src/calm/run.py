@@ -11,7 +11,7 @@ from typing import Any
 
 from calm.build import build_learner, build_stream, learner_class
 from calm.config import Choice, Config
-from calm.errors import CalmError, RunFailedError, blame
+from calm.errors import CalmError, RunFailedError, blame, reason
 from calm.folder import RunFolder
 from calm.learners.base import Learner
 from calm.loop import Record, prequential, to_records
@@ -32,7 +32,8 @@ def start(config: Config, path: Path, checkpoint_seconds: float = CHECKPOINT_SEC
     folder = RunFolder(path)
     with folder.lock():
         folder.create(config)
-        _drive(folder, stream, learner, 0, checkpoint_seconds)
+        with _resumable(folder):
+            _drive(folder, stream, learner, 0, checkpoint_seconds)
     return folder
 
 
@@ -40,7 +41,7 @@ def resume(path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFol
     """Go on with a run that was stopped, however it was; a finished one stays as it is."""
     _check_interval(checkpoint_seconds)
     folder = RunFolder.open(path)
-    with folder.lock():
+    with folder.lock(), _resumable(folder):
         if folder.finished:
             return folder
         folder.check_origin()
@@ -137,6 +138,18 @@ def _floor(name: str, folder: RunFolder, stream: Stream) -> Result:
                 yield record
 
         return measure(to_records(watched(), stream.fragments))
+
+
+@contextmanager
+def _resumable(folder: RunFolder) -> Iterator[None]:
+    """Say how to go on after what stops a run but does it no harm."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (OSError, KeyboardInterrupt) as error:
+        what = reason(error) if isinstance(error, OSError) else "stopped"
+        raise RunFailedError(f"{what}; go on with `calm resume {folder.path}`") from None
 
 
 @contextmanager

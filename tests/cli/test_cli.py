@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -162,7 +163,9 @@ def test_check_speaks_for_and_against(monkeypatch, capsys):
         ("run --corpus.tree (a,b", "not in Newick notation"),
         ("run --stream.fragments 101", "101 fragments cannot be dealt evenly to 5 classes"),
         ("run --stream.mean-length -5", "mean length is -5"),
-        ("run --stream.mean-length abc", "could not convert"),
+        ("run --stream.mean-length abc", "--stream.mean-length is 'abc': expected a number"),
+        ("run --stream.fragments abc", "--stream.fragments is 'abc': expected a whole number"),
+        ("run EMPTY", "cannot be read: Is a directory"),
         ("run --stream.split train", "invalid choice 'train'"),
         ("run --seed -1", "seed is -1: take 0 or more"),
         ("run --checkpoint-seconds nan", "checkpoint_seconds is nan: take a time above 0"),
@@ -180,7 +183,7 @@ def test_check_speaks_for_and_against(monkeypatch, capsys):
         ("report nowhere", "nowhere holds no run"),
         ("generate nowhere", "nowhere holds no run"),
         ("check nowhere:X", "there is no module 'nowhere'"),
-        ("dance", "there is no command 'dance': take one of run"),
+        ("dance", "'dance': take one of run, resume, report, generate, check, corpus\n"),
     ],
 )  # fmt: skip
 def test_wrong_input_is_one_sentence(texts, tmp_path, monkeypatch, capsys, arguments, words):
@@ -203,3 +206,69 @@ def test_wrong_input_is_one_sentence(texts, tmp_path, monkeypatch, capsys, argum
     assert errors.startswith("calm: ")
     assert errors.count("\n") == 1
     assert words in errors
+
+
+def test_a_report_that_cannot_be_written_is_said_before_it_is_shown(tmp_path, monkeypatch, capsys):
+    run = tmp_path / "run"
+    calm(monkeypatch, capsys, "run", "--learner", "uniform", *SHORT, "--out", run)
+    out = run / "metrics.json" / "x"
+    code, printed, errors = calm(monkeypatch, capsys, "report", run, "--out", out)
+    assert (code, printed) == (2, "")
+    assert errors == f"calm: cannot write to {out}: Not a directory\n"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_what_stops_a_run_that_has_not_begun_gives_no_advice(tmp_path, monkeypatch, capsys, error):
+    def stop(*_):
+        raise error
+
+    monkeypatch.setattr("calm.folder.replace_file", stop)
+    code, _, errors = calm(monkeypatch, capsys, "run", *SHORT, "--out", tmp_path / "run")
+    assert code == 1
+    assert errors in ("calm: stopped\n", "calm: No space left on device\n")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
+def test_what_stops_a_run_names_the_folder_to_go_on_with(tmp_path, monkeypatch, capsys, error):
+    def stop(*_):
+        raise error
+
+    out = tmp_path / "run"
+    arguments = ("--learner", "uniform", *SHORT)
+    with monkeypatch.context() as patch:
+        patch.setattr("calm.folder.Journals.write", stop)
+        for command in (("run", *arguments, "--out", out), ("resume", out)):
+            code, _, errors = calm(monkeypatch, capsys, *command)
+            assert code == 1
+            assert errors.strip().endswith(f"; go on with `calm resume {out}`")
+    code, _, _ = calm(monkeypatch, capsys, "resume", out)
+    assert code == 0
+
+
+def test_ctrl_c_while_the_command_line_is_imported_is_one_sentence():
+    program = (
+        "import sys\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'calm.cli': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Stop())\n"
+        "from calm.__main__ import main\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (1, "calm: stopped\n")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_a_complaint_reads_alike_on_any_terminal(encoding):
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    done = subprocess.run(
+        [sys.executable, "-m", "calm", "run", "--seed", "x"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert done.stderr == ("calm: --seed is 'x': expected a whole number (see `calm run --help`)\n")

@@ -2,6 +2,7 @@ import dataclasses
 import gzip
 import json
 import threading
+import tomllib
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
@@ -82,6 +83,25 @@ def test_newstest_from_download_to_table(published, data, say, tmp_path):
     assert code == 0
 
 
+def test_a_first_download_that_was_none_is_replaced_once_it_is_deleted(published, data, say):
+    good = (published / "dev.tgz").read_bytes()
+    (published / "dev.tgz").write_bytes(b"<html>Log in first</html>")
+    for _ in range(2):
+        code, _, errors = say("corpus", "fetch", "newstest", "--rare", 5)
+        assert code == 2
+        assert "is damaged or cut short" in errors
+        assert "delete the file and get it again" in errors
+    (published / "dev.tgz").write_bytes(good)
+    (data / "downloads" / "dev.tgz").unlink()
+    code, _, _ = say("corpus", "fetch", "newstest", "--rare", 5)
+    assert code == 0
+    download = data / "downloads" / "dev.tgz"
+    download.write_bytes(good[:-1] + b"x")
+    code, _, errors = say("corpus", "fetch", "newstest", "--rare", 5, "--replace")
+    assert code == 2
+    assert f"delete {download} to have it downloaded again" in errors
+
+
 def test_multidomain_from_download_to_table(published, data, say, tmp_path):
     code, out, _ = say("corpus", "fetch", "multidomain", "--top", 300)
     assert code == 0
@@ -108,7 +128,17 @@ def test_text_of_ones_own(texts, data, say, tmp_path):
     assert code == 0
     assert "mine: level word" in out
     code, out, _ = say("corpus", "list")
-    assert "see `calm corpus show mine`" in " ".join(out.split())
+    (row,) = (line.split() for line in out.splitlines() if line.split()[:1] == ["mine"])
+    assert row[1:3] == ["word", "yes"]
+    (index,) = data.glob("corpora/mine/corpora.toml")
+    classes = tomllib.loads(index.read_text())["classes"].values()
+    assert row[3:5] == [f"{sum(facts['dev'] + facts['test'] for facts in classes):,}", "words"]
+    good = index.read_text()
+    index.write_text(good[:-9])
+    code, out, _ = say("corpus", "list")
+    assert code == 0
+    assert "is damaged" in " ".join(out.split())
+    index.write_text(good)
     run = ("run", "--corpus", "mine", "--learner", "unigram", *SMALL, "--stream.fragments", 4)
     code, out, _ = say(*run, "--out", tmp_path / "run")
     assert code == 0
@@ -130,6 +160,26 @@ def test_verify_names_what_changed(texts, data, say):
     assert errors.startswith("calm: something is not as it was")
 
 
+def test_a_set_that_cannot_be_opened_does_not_keep_others_from_being_verified(texts, data, say):
+    for name in ("broken", "old", "whole"):
+        say("corpus", "add", name, texts, "--rare", 1)
+    vocabulary = data / "corpora" / "broken" / "vocabulary.txt"
+    vocabulary.write_bytes(b"\xff" + vocabulary.read_bytes()[1:])
+    (data / "corpora" / "old" / "corpora.toml").write_text("format = 1\n")
+    token = data / "corpora" / "whole" / "b.test.npy"
+    token.write_bytes(token.read_bytes()[:-1] + b"\xff")
+    code, out, errors = say("corpus", "verify")
+    assert code == 1
+    assert "Traceback" not in errors
+    first, second, third = out.splitlines()
+    assert first.startswith(f"{vocabulary} has changed")
+    assert "old was written in format 1" in second
+    assert third.startswith(f"{token} has changed")
+    code, _, errors = say("corpus", "show", "broken")
+    assert code == 2
+    assert errors.startswith(f"calm: {vocabulary} has changed")
+
+
 def test_show_takes_any_corpora(texts, data, say):
     code, out, _ = say("corpus", "show", "synthetic")
     assert code == 0
@@ -144,8 +194,14 @@ def test_show_takes_any_corpora(texts, data, say):
         ("fetch newstest --bnc x", "newstest has no use for --bnc"),
         ("add mine", "no text is named: give a FOLDER, or --class NAME=SOURCE"),
         ("add mine nowhere", "there is no folder nowhere"),
-        ("add synthetic TEXTS", "synthetic is built in"),
+        ("add synthetic TEXTS", "synthetic is a set of `calm corpus list`"),
+        ("add newstest TEXTS", "newstest is a set of `calm corpus list`: choose another name"),
         ("add a/b TEXTS", "'a/b' is no name for a corpora set"),
+        ("add a;b TEXTS", "'a;b' is no name for a corpora set: take letters, digits, dashes"),
+        ("add .a TEXTS", "'.a' is no name for a corpora set"),
+        ("fetch newstest --rare 0", "rare is 0"),
+        ("fetch multidomain --bnc nowhere", "there is no nowhere: give the BNC's zip"),
+        ("fetch multidomain --bnc TEXTS", "is it the BNC's XML edition"),
         ("add mine TEXTS --rare 0", "rare is 0"),
         ("add mine TEXTS --level word --top 0", "top is 0"),
         ("add mine TEXTS --rare 100000", "is empty once cleaned"),
@@ -176,6 +232,6 @@ def test_data_kept_where_nothing_can_be_written_is_said(texts, say, tmp_path, mo
     monkeypatch.setenv("CALM_DATA", str(tmp_path / "file"))
     for arguments in (("add", "mine", texts), ("fetch", "newstest")):
         code, _, errors = say("corpus", *arguments)
-        assert code in (1, 2)
-        assert errors.startswith("calm: ")
+        assert code == 2
+        assert errors.startswith("calm: cannot write to ")
         assert errors.count("\n") == 1

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 from backports import zstd
 
-from calm.corpus.archives import BOMB, Limited, members, open_text, text_name
+from calm.corpus.archives import BOMB, members, open_text, text_name
 from calm.corpus.documents import Document, blocks
 from calm.errors import CalmError
 
@@ -71,7 +71,7 @@ def test_named_files_come_in_the_archives_order(tmp_path):
 
 def test_a_missing_file_is_said(tmp_path):
     path = tar(tmp_path / "x.tgz", {"a": b"1"})
-    with pytest.raises(CalmError, match="x.tgz holds no b: is it the published archive"):
+    with pytest.raises(CalmError, match="x.tgz holds no b: it is not the published archive"):
         read_all(path, {"a", "b"})
 
 
@@ -106,7 +106,7 @@ def test_a_bomb_is_not_read_to_its_end(tmp_path):
     single = tmp_path / "a.gz"
     single.write_bytes(gzip.compress(b"x" * 10_000_000))
     with pytest.raises(CalmError, match=f"unpacks to over {BOMB} times its size"):
-        Limited(single, open_text(single)).read(1 << 30)
+        read_text(single)
 
 
 @pytest.mark.parametrize("name", ["x.tgz", "x.zip"])

@@ -1,8 +1,9 @@
+import os
 import zipfile
 
 import pytest
 
-from calm.corpus.bnc import bnc_sentences
+from calm.corpus.bnc import bnc_sentences, bnc_texts
 from calm.errors import CalmError
 
 TEXT = """<?xml version="1.0" encoding="UTF-8"?>
@@ -34,6 +35,15 @@ def test_zip_and_folder_give_the_same_sentences(tmp_path):
             (tmp_path / name).write_text(text, encoding="utf-8")
     assert list(bnc_sentences(archive)) == expected()
     assert list(bnc_sentences(tmp_path / "download")) == expected()
+
+
+def test_a_folder_that_may_not_be_read_is_not_passed_over(tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(CalmError, match="cannot be read: Permission denied"):
+        bnc_texts(tmp_path)
 
 
 def test_what_is_not_the_bnc_is_said(tmp_path):

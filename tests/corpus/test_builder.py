@@ -113,6 +113,11 @@ def test_text_that_will_not_do_is_one_sentence_and_leaves_nothing(tmp_path, text
     assert [path.name for path in tmp_path.iterdir()] == [".set.lock"]
 
 
+def test_a_class_without_words_is_not_blamed_on_rare_characters(tmp_path):
+    with pytest.raises(CalmError, match="class 'b' is empty once cleaned: there are no words"):
+        build(tmp_path / "set", {"a": "x\n" * 9, "b": " \n\n"}, "word")
+
+
 def test_a_failed_build_leaves_the_old_set(tmp_path):
     path = build(tmp_path / "set", TEXTS)
     before = StoredCorpora(path).fingerprint()

@@ -1,12 +1,10 @@
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from calm.corpus.characters import Characters
-from calm.errors import CalmError
 
 lines = st.text(
     st.one_of(st.sampled_from("ab č€🙂"), st.characters(codec="utf-8", exclude_characters="\n")),
@@ -64,8 +62,3 @@ def test_tokens_have_the_smallest_type():
         cleaner.count(0, text)
         cleaner.settle(1)
         assert cleaner.encode(0, text).tokens.dtype == kind
-
-
-def test_a_threshold_below_one_is_refused():
-    with pytest.raises(CalmError, match="rare is 0"):
-        Characters(0, "set")

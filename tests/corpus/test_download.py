@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from calm.corpus.download import Remote, obtain, read_manifest, verify_downloads
+from calm.corpus.download import Remote, obtain, pin, read_manifest, verify_downloads
 from calm.errors import CalmError, RunFailedError
 
 DATA = random.Random(0).randbytes(400_000)
@@ -178,23 +178,54 @@ def test_a_pinned_hash_is_enforced(site, tmp_path):
     assert not (tmp_path / "b" / "file.bin").exists()
 
 
-def test_the_first_download_pins_what_comes_later(site, tmp_path):
+FILE = Remote("file.bin", ())
+
+
+def test_a_download_that_served_pins_what_comes_later(site, tmp_path):
     get(site, tmp_path).unlink()
-    assert get(site, tmp_path).read_bytes() == DATA
-    (tmp_path / "file.bin").unlink()
+    pin(FILE, tmp_path)
+    get(site, tmp_path).unlink()
     site.data = DATA[1:]
-    with pytest.raises(CalmError, match="is not the one that came first"):
-        get(site, tmp_path)
+    for _ in range(2):
+        with pytest.raises(
+            CalmError, match="is not the one that sets were built from.*; try again"
+        ):
+            get(site, tmp_path)
+    (tmp_path / "manifest.json").unlink()
+    assert get(site, tmp_path).read_bytes() == DATA[1:]
+
+
+def test_a_download_that_never_served_can_be_replaced(site, tmp_path):
+    site.data = b"<html>Log in first</html>"
+    get(site, tmp_path).unlink()
+    site.data = DATA
+    assert get(site, tmp_path).read_bytes() == DATA
+    for content in (DATA[:1000], DATA):
+        (tmp_path / "file.bin").write_bytes(content)
+        assert get(site, tmp_path).read_bytes() == content
+    note = read_manifest(tmp_path)["file.bin"]
+    assert note["sha256"] == hashlib.sha256(DATA).hexdigest()
+    assert note["address"] == "put there by hand"
 
 
 def test_a_file_put_there_by_hand_is_taken_in_if_it_matches(site, tmp_path):
     (tmp_path / "file.bin").write_bytes(DATA)
     get(site, tmp_path)
     assert site.asked == []
-    assert read_manifest(tmp_path)["file.bin"]["sha256"] == hashlib.sha256(DATA).hexdigest()
+    pin(FILE, tmp_path)
     (tmp_path / "file.bin").write_bytes(b"another")
-    with pytest.raises(CalmError, match="put there by hand.* is not the one that came first"):
+    with pytest.raises(CalmError, match="by hand.* is not the one that sets were built from"):
         get(site, tmp_path)
+
+
+def test_a_file_is_compared_with_its_hash_whenever_it_is_used(site, tmp_path):
+    path = get(site, tmp_path)
+    pin(FILE, tmp_path)
+    path.write_bytes(DATA[:-1] + b"x")
+    with pytest.raises(CalmError, match=f"; delete {path} to have it downloaded again"):
+        get(site, tmp_path)
+    path.unlink()
+    assert get(site, tmp_path).read_bytes() == DATA
 
 
 def test_verify_finds_what_changed(site, tmp_path):
@@ -202,7 +233,8 @@ def test_verify_finds_what_changed(site, tmp_path):
     assert verify_downloads(tmp_path) == []
     path.write_bytes(DATA[:-1] + b"x")
     assert verify_downloads(tmp_path) == [
-        f"{path} has changed: its SHA-256 is not the one it had when it came"
+        f"{path} has changed: its SHA-256 is not the one it had when it came; delete it to have "
+        "it downloaded again"
     ]
 
 

@@ -1,9 +1,12 @@
 """Datasets of the hub, with the library itself on folders of this machine."""
 
 import json
+import logging
 
 import pytest
 
+from calm.corpus import sources
+from calm.corpus.documents import blocks
 from calm.corpus.hub import HubText, hub_lines, parse_hub
 from calm.errors import CalmError, RunFailedError
 
@@ -36,6 +39,7 @@ def dataset(tmp_path, monkeypatch):
     folder = tmp_path / "owner" / "name"
     folder.mkdir(parents=True)
     rows = [{"id": i, "text": f"row {i}\nsecond line {i}"} for i in range(50)]
+    rows.insert(2, {"id": 99, "text": None})
     (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     monkeypatch.chdir(tmp_path)
     return "owner/name"
@@ -59,3 +63,26 @@ def test_what_is_not_there_is_one_sentence(dataset):
         with pytest.raises(RunFailedError, match="^hf:") as error:
             list(hub_lines(wrong, "word", 9))
         assert "\n" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_column_that_is_no_text_is_said(dataset):
+    with pytest.raises(CalmError, match="'id' of hf:owner/name holds no text, but int: take one"):
+        list(hub_lines(HubText(dataset, None, "train", "id"), "word", 9))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_library_does_not_talk(dataset, caplog):
+    with pytest.raises(RunFailedError):
+        list(hub_lines(HubText("no/where", None, "train", "x"), "word", 9))
+    for library in ("datasets", "huggingface_hub.utils._http"):
+        logging.getLogger(library).error("Retrying in 1s")
+    assert caplog.records == []
+
+
+def test_lines_that_are_no_text_are_left_out_and_counted(monkeypatch):
+    lines = ["good", "half \ud83d", "nu\0ll", "😀 fine"]
+    monkeypatch.setattr(sources, "hub_lines", lambda *_: iter(lines))
+    (document,) = sources.source_documents({"a": "hf:o/n:text"}, "char", 100)
+    assert b"".join(blocks(document)).decode() == "good\n😀 fine\n"
+    assert document.left_out == 2

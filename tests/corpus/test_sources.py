@@ -1,4 +1,5 @@
 import gzip
+import os
 
 import pytest
 
@@ -33,6 +34,36 @@ def test_a_class_is_named_with_its_source(tmp_path):
     for wrong in ("en", "=x", "en=", "a/b=x", ".x=y"):
         with pytest.raises(CalmError, match="is not NAME=SOURCE"):
             parse_class(wrong)
+
+
+def test_a_class_whose_name_cannot_be_printed_is_refused(tmp_path):
+    for name in ("a\nb", "a\x1b[1m", "a\udcff"):
+        with pytest.raises(CalmError, match="is no name for a class"):
+            check_sources({name: "hf:o/n:text"})
+    check_sources({"Old English, ca. 900": "hf:o/n:text"})
+
+
+@pytest.mark.parametrize("inside", [".", "deep"])
+def test_a_folder_that_may_not_be_read_is_said(tmp_path, monkeypatch, inside):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "en.txt").write_text("x")
+    scandir, closed = os.scandir, str(tmp_path / inside)
+
+    def refuse(path):
+        if str(path) == closed:
+            raise PermissionError(13, "Permission denied", closed)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(CalmError, match=f"{closed} cannot be read: Permission denied"):
+        check_sources({"en": tmp_path})
+
+
+def test_a_bomb_is_not_read_to_its_end(tmp_path):
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"x\n" * 5_000_000))
+    with pytest.raises(CalmError, match="unpacks to over 200 times its size"):
+        for document in source_documents({"a": tmp_path / "a.txt.gz"}, "char", 10):
+            list(blocks(document))
 
 
 def test_what_holds_no_text_is_said(tmp_path):

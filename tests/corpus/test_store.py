@@ -1,9 +1,11 @@
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from calm.corpus.store import INDEX, StoredCorpora, holds_set, read_index, verify
+from calm.corpus import store
+from calm.corpus.store import INDEX, StoredCorpora, holds_set, read_index, verify, write_index
 from calm.corpus.vocabulary import read_vocabulary, write_vocabulary
 from calm.errors import CalmError
 from calm.stream import Stream
@@ -15,19 +17,74 @@ def path(tmp_path):
     return build(tmp_path / "set", {"a": make_text(1), "b": make_text(2)}, "word")
 
 
-def test_a_flipped_bit_is_found_wherever_it_is(path):
+def flipped(data, chance, end):
+    bad = bytearray(data)
+    bad[chance.randrange(end)] ^= 1 << chance.randrange(8)
+    return bytes(bad)
+
+
+@pytest.mark.parametrize("flips", range(8))
+def test_a_flipped_bit_is_found_wherever_it_is(path, flips):
     assert verify(path) == []
+    chance = random.Random(flips)
+    for file in sorted(path.iterdir()):
+        good = file.read_bytes()
+        file.write_bytes(flipped(good, chance, len(good)))
+        (fault,) = verify(path)
+        if file.name == INDEX:
+            assert fault.startswith(f"{file} is damaged (")
+        else:
+            assert fault == f"{file} has changed: its SHA-256 is another than when it was built"
+        file.write_bytes(good)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_set_whose_small_parts_are_damaged_is_not_opened(path):
+    def read_all():
+        stored = StoredCorpora(path)
+        stored.counts()
+        for c in range(len(stored.classes)):
+            stored.line_ends(c, "dev"), stored.line_ends(c, "test")
+
     chance = random.Random(0)
     for file in sorted(path.iterdir()):
-        if file.name == INDEX:
-            continue
         good = file.read_bytes()
-        bad = bytearray(good)
-        bad[chance.randrange(len(bad))] ^= 1 << chance.randrange(8)
-        file.write_bytes(bad)
-        (fault,) = verify(path)
-        assert fault == f"{file} has changed: its SHA-256 is another than when it was built"
+        written_in_full = file.suffix != ".npy"
+        for _ in range(40):
+            file.write_bytes(flipped(good, chance, len(good) if written_in_full else 80))
+            try:
+                read_all()
+            except CalmError as error:
+                assert str(file) in str(error)
+            else:
+                assert not written_in_full
+        file.write_bytes(good[: len(good) // 2])
+        with pytest.raises(CalmError, match=f"{file.name}.* build the "):
+            read_all()
+        file.unlink()
+        with pytest.raises(CalmError, match=str(file)):
+            read_all()
         file.write_bytes(good)
+
+
+def test_an_index_without_its_last_line_is_damaged(path):
+    lines = (path / INDEX).read_text().splitlines(keepends=True)
+    (path / INDEX).write_text("".join(lines[:-1]))
+    with pytest.raises(CalmError, match="its checksum is missing.*: build the set again"):
+        StoredCorpora(path)
+
+
+def test_a_file_that_may_not_be_read_is_not_called_damaged(path, monkeypatch):
+    def refuse(file, *_, **__):
+        raise PermissionError(13, "Permission denied", str(file))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "load", refuse)
+        with pytest.raises(CalmError, match="npy cannot be read: Permission denied$"):
+            StoredCorpora(path)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(CalmError, match="toml cannot be read: Permission denied$"):
+        StoredCorpora(path)
 
 
 def test_a_missing_file_is_found(path):
@@ -38,10 +95,17 @@ def test_a_missing_file_is_found(path):
 
 
 @pytest.mark.parametrize(("number", "words"), [(1, "build the set again"), (9, "update calm")])
-def test_another_format_is_said(path, number, words):
-    index = path / INDEX
-    index.write_text(index.read_text().replace("format = 2", f"format = {number}"))
+def test_another_format_is_said(path, number, words, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "FORMAT", number)
+        write_index(path, {})
     with pytest.raises(CalmError, match=f"was written in format {number}.*{words}"):
+        StoredCorpora(path)
+
+
+def test_formats_without_a_checksum_are_told_from_damage(path):
+    (path / INDEX).write_text("format = 2\n")
+    with pytest.raises(CalmError, match="was written in format 2.*build the set again"):
         StoredCorpora(path)
 
 

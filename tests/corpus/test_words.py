@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from calm.corpus import words
 from calm.corpus.words import WordCounts, Words
-from calm.errors import CalmError
 
 SPACES = " \t\v\f\r\x1c\x85\u00a0\u1680\u2003\u2028\u202f\u205f\u3000\n\n"
 characters = st.one_of(
@@ -114,8 +113,3 @@ def test_short_words_have_keys_of_their_own(x, y):
     (x, of_x), (y, of_y) = key(x), key(y)
     if len(x) <= 7 and len(y) <= 7:
         assert (x == y) == (of_x == of_y)
-
-
-def test_no_words_at_all_are_refused(tmp_path):
-    with pytest.raises(CalmError, match="top is 0"):
-        Words(0, tmp_path)

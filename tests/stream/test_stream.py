@@ -162,3 +162,9 @@ def test_batches_cannot_be_written_to(numbered):
 def test_other_text_is_of_the_other_half(numbered):
     assert (Stream(numbered, 9, 500).other_text(1, 50) < 120_000).all()
     assert (Stream(numbered, 9, 500, split="dev").other_text(1, 50) >= 120_000).all()
+
+
+def test_text_that_is_too_short_is_counted_as_it_is():
+    corpora = MemoryCorpora("short", "char", "ab", {"a": (np.zeros(3, int), np.zeros(3, int))})
+    with pytest.raises(CalmError, match="its test split has 3 for 10 rows"):
+        Stream(corpora, 1, 10)

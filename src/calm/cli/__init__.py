@@ -16,7 +16,7 @@ from calm.cli.arguments import (
 )
 from calm.cli.corpus import CORPUS_COMMANDS, Command
 from calm.config import Choice, Config, Experiment, read_experiment
-from calm.errors import CalmError, RunFailedError
+from calm.errors import CalmError, RunFailedError, reason
 
 if TYPE_CHECKING:
     from calm.report import Run as FinishedRun
@@ -50,9 +50,11 @@ def resume(command: ResumeCommand, options: Options) -> None:
 
 def report(command: ReportCommand, options: Options) -> None:
     """`calm report`."""
+    from calm.files import make_folder
     from calm.report import load_runs, write_report
 
     runs, passed_over = load_runs(command.runs)
+    make_folder(command.out)
     _print_tables(runs)
     for sentence in passed_over:
         print(f"passed over: {sentence}")
@@ -115,13 +117,12 @@ def main() -> None:
     except CalmError as error:
         _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        _fail(f"stopped{_advice()}", 1)
+        _fail("stopped", 1)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has had enough
         sys.exit(1)
     except OSError as error:
-        where = f": {error.filename}" if error.filename else ""
-        _fail(f"{error.strerror or error}{where}{_advice()}", 1)
+        _fail(reason(error), 1)
 
 
 def _dispatch(arguments: Sequence[str]) -> None:
@@ -136,8 +137,9 @@ def _dispatch(arguments: Sequence[str]) -> None:
         print(_overview("corpus " if words == 2 else ""))
         sys.exit(0 if "-h" in name or "--help" in name else 2)
     if name not in COMMANDS:
-        group = [known for known in COMMANDS if known.startswith("corpus ") == (words == 2)]
-        raise CalmError(f"there is no command {name!r}: take one of {', '.join(group)}")
+        names = (known.split() for known in COMMANDS)
+        known = dict.fromkeys(" ".join(n[:words]) for n in names if len(n) >= words)
+        raise CalmError(f"there is no command {name!r}: take one of {', '.join(known)}")
     kind, action = COMMANDS[name]
     command, options = parse(kind, name, arguments[words:])
     action(command, options)
@@ -197,10 +199,6 @@ def _print_tables(runs: "Sequence[FinishedRun]") -> None:
         console().print(screen_table(setting, groups))
         for remark in too_good(groups):
             print(remark)
-
-
-def _advice() -> str:
-    return "; go on with `calm resume RUN`" if sys.argv[1:2] in (["run"], ["resume"]) else ""
 
 
 def _fail(sentence: str, code: int) -> None:

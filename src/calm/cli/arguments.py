@@ -3,18 +3,24 @@
 import contextlib
 import inspect
 import io
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 from tyro.conf import Positional, arg
 
-from calm.config import StreamConfig, read_experiment
+from calm.config import EXPECTED, StreamConfig, read_experiment
 from calm.errors import CalmError
 
+PYTHONS = {  # what Python says of a text that is none of these
+    "invalid literal for int() with base 10": int,
+    "could not convert string to float": float,
+}
 Options = dict[str, dict[str, Any]]  # of --corpus.KEY VALUE and --learner.KEY VALUE
 
 
@@ -159,18 +165,27 @@ def _parse(kind: type[Any], name: str, arguments: Sequence[str], default: Any) -
     except SystemExit as exit:
         if not exit.code:
             raise
-        raise CalmError(f"{_one_line(complaints.getvalue())} (see `calm {name} --help`)") from None
+        complaint = _plain(_one_line(complaints.getvalue()))
+        raise CalmError(f"{complaint} (see `calm {name} --help`)") from None
 
 
 def _one_line(box: str) -> str:
-    """Return the text of the first part of a box drawn around a complaint."""
-    words = []
-    for line in box.splitlines()[1:]:
-        inner = line.strip("│ ")
-        if inner.startswith(("─", "╰")):
-            break
-        words.append(inner)
-    return " ".join(words).rstrip(".")
+    """Return the text of the first part of a box drawn, in Unicode or ASCII, around a complaint."""
+    lines = (line.strip("│ ") for line in box.splitlines()[1:])  # without the title
+    parts = groupby(lines, key=lambda line: set(line) <= set("─╰╯-"))
+    first = next((part for is_rule, part in parts if not is_rule), ())
+    return " ".join(first).rstrip(".")
+
+
+def _plain(complaint: str) -> str:
+    """Say of a text that is no number what the reader of config files would say."""
+    for pythons, kind in PYTHONS.items():
+        complaint = re.sub(
+            rf"Error parsing (\S+): {re.escape(pythons)}: (.*)",
+            rf"\1 is \2: expected {EXPECTED[kind]}",
+            complaint,
+        )
+    return complaint
 
 
 def _take_options(arguments: Sequence[str]) -> tuple[list[str], Options]:

@@ -29,8 +29,9 @@ def list_sets(command: ListCommand, options: Options) -> None:
     from rich.table import Table
 
     from calm.cli.screen import console
-    from calm.corpus.home import data_folder, stored_names
+    from calm.corpus.home import data_folder, set_path, stored_names
     from calm.corpus.recipes import RECIPES
+    from calm.corpus.store import read_index
 
     here = list(stored_names())
     table = Table(box=box.SIMPLE)
@@ -43,7 +44,15 @@ def list_sets(command: ListCommand, options: Options) -> None:
         state = "yes" if name in here else "no"
         table.add_row(name, recipe.level, state, recipe.size, recipe.about, recipe.licence)
     for name in sorted(set(here) - set(RECIPES)):
-        table.add_row(name, "", "yes", "", "yours: see `calm corpus show " + name + "`", "")
+        try:
+            index = read_index(set_path(name))
+        except CalmError as error:
+            table.add_row(name, "", "yes", "", str(error), "")
+            continue
+        tokens = sum(facts["dev"] + facts["test"] for facts in index["classes"].values())
+        size = f"{tokens:,} {'characters' if index['level'] == 'char' else 'words'}"
+        about = f"yours: see `calm corpus show {name}`"
+        table.add_row(name, index["level"], "yes", size, about, "")
     console().print(table)
     print(f"kept in {data_folder()} (set CALM_DATA to choose another folder)")
     print("to begin: calm corpus fetch newstest")
@@ -51,7 +60,8 @@ def list_sets(command: ListCommand, options: Options) -> None:
 
 def fetch(command: FetchCommand, options: Options) -> None:
     """`calm corpus fetch`."""
-    from calm.corpus.download import obtain
+    from calm.corpus.bnc import bnc_texts
+    from calm.corpus.download import obtain, pin
     from calm.corpus.home import downloads_folder
     from calm.corpus.recipes import RECIPES, recipe_classes, recipe_documents
     from calm.progress import byte_progress
@@ -61,6 +71,8 @@ def fetch(command: FetchCommand, options: Options) -> None:
     recipe = RECIPES[command.name]
     if command.bnc and not recipe.bnc:
         raise CalmError(f"{command.name} has no use for --bnc: only multidomain has")
+    if command.bnc:
+        bnc_texts(command.bnc)  # what is wrong with it is said before gigabytes are downloaded
     target = _new_set(command.name, command.replace)
     with byte_progress() as progress:
         for remote in recipe.remotes:
@@ -68,6 +80,8 @@ def fetch(command: FetchCommand, options: Options) -> None:
     documents = recipe_documents(recipe, downloads_folder(), command.bnc)
     classes = recipe_classes(recipe, command.bnc)
     _build(target, classes, documents, recipe.level, command.cleaning, command.name)
+    for remote in recipe.remotes:
+        pin(remote, downloads_folder())
     if recipe.bnc and not command.bnc:
         print(
             "Without the British National Corpus the set has three domains; its licence makes you "
@@ -77,8 +91,11 @@ def fetch(command: FetchCommand, options: Options) -> None:
 
 def add(command: AddCommand, options: Options) -> None:
     """`calm corpus add`."""
+    from calm.corpus.recipes import RECIPES
     from calm.corpus.sources import check_sources, folder_sources, parse_class, source_documents
 
+    if command.name in ("synthetic", *RECIPES):
+        raise CalmError(f"{command.name} is a set of `calm corpus list`: choose another name")
     sources, aside = folder_sources(command.folder) if command.folder else ({}, [])
     for name, source in map(parse_class, command.classes):
         if name in sources:
@@ -112,11 +129,11 @@ def show(command: ShowCommand, options: Options) -> None:
 def verify(command: VerifyCommand, options: Options) -> None:
     """`calm corpus verify`."""
     from calm.corpus.download import verify_downloads
-    from calm.corpus.home import downloads_folder, open_set, stored_names
+    from calm.corpus.home import downloads_folder, find_set, stored_names
     from calm.corpus.store import verify as verify_set
 
     names = [command.name] if command.name else list(stored_names())
-    faults = [fault for name in names for fault in verify_set(open_set(name).path)]
+    faults = [fault for name in names for fault in verify_set(find_set(name))]
     if not command.name:
         faults += verify_downloads(downloads_folder())
     for fault in faults:
@@ -132,8 +149,6 @@ def _new_set(name: str, replace: bool) -> Path:
     from calm.corpus.store import holds_set
 
     target = set_path(name)
-    if name == "synthetic":
-        raise CalmError("synthetic is built in: choose another name")
     if holds_set(target) and not replace:
         raise CalmError(f"{name} is here already: see `calm corpus show {name}`, or add --replace")
     return target

@@ -7,6 +7,7 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
@@ -32,9 +33,15 @@ OPENERS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-def open_text(path: Path) -> BinaryIO:
+@contextmanager
+def open_text(path: Path) -> Iterator[Stream]:
     """Open a file, uncompressing it if its name says so."""
-    return cast(BinaryIO, OPENERS[path.suffix](path)) if path.suffix in OPENERS else path.open("rb")
+    if path.suffix in OPENERS:
+        with OPENERS[path.suffix](path) as stream:
+            yield Limited(path, stream)
+    else:
+        with path.open("rb") as plain:
+            yield plain
 
 
 def text_name(path: Path) -> str:
@@ -73,7 +80,8 @@ def members(archive: Path, names: Collection[str]) -> Iterator[tuple[str, Stream
             yield name, Limited(archive, stream)
     if missing:
         raise CalmError(
-            f"{archive} holds no {min(missing)}: is it the published archive, and whole?"
+            f"{archive} holds no {min(missing)}: it is not the published archive, or not whole; "
+            "delete the file and get it again"
         )
 
 

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
-import tomli_w
-from filelock import FileLock, Timeout
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
@@ -27,11 +25,11 @@ from calm.corpus.base import Level, Tell
 from calm.corpus.characters import Characters
 from calm.corpus.cleaner import Cleaner, Encoded, token_type
 from calm.corpus.documents import BLOCK_BYTES, Document, blocks
-from calm.corpus.store import FORMAT, INDEX
+from calm.corpus.store import write_index
 from calm.corpus.vocabulary import write_vocabulary
 from calm.corpus.words import Words
 from calm.errors import CalmError
-from calm.files import sha256
+from calm.files import locked, sha256
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -136,7 +134,6 @@ class _Building:
     def describe(self, name: str, recipe: str | None) -> None:
         """Write the index, which makes it a set."""
         index = {
-            "format": FORMAT,
             "name": name,
             "level": self.cleaner.level,
             **({"recipe": recipe} if recipe else {}),
@@ -144,7 +141,7 @@ class _Building:
             "classes": {name: asdict(facts) for name, facts in self.facts.items()},
             "sha256": self.hashes,
         }
-        (self.work / INDEX).write_text(tomli_w.dumps(index), encoding="utf-8")
+        write_index(self.work, index)
 
     def _text(self, name: str) -> Path:
         return self.work / f"{name}.text"
@@ -171,10 +168,10 @@ class _Building:
         """Divide a class's tokens after half of its lines: tokens and line ends of each half."""
         facts, kind = self.facts[name], token_type(len(self.vocabulary))
         if not tokens.tell():
-            raise CalmError(
-                f"class {name!r} is empty once cleaned: all of its {facts.dropped_lines:,} lines "
-                "have a rare character; take a lower --rare"
-            )
+            why = "there are no words in it"
+            if dropped := facts.dropped_lines:
+                why = f"all of its {dropped:,} lines have a rare character; take a lower --rare"
+            raise CalmError(f"class {name!r} is empty once cleaned: {why}")
         tokens.seek(0)
         lines.seek(0)
         dev = facts.lines // 2
@@ -247,21 +244,13 @@ def count_tokens(tokens, counts):  # type: ignore[no-untyped-def]
 def _workshop(target: Path) -> Iterator[Path]:
     """Make an empty hidden folder beside the target, for one build at a time; it is gone after."""
     work = target.with_name(f".{target.name}.building")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(target.with_name(f".{target.name}.lock"))
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise CalmError(f"another process is building {target}") from None
-    except OSError as error:
-        raise CalmError(f"cannot write to {target.parent}: {error.strerror or error}") from None
-    try:
-        shutil.rmtree(work, ignore_errors=True)  # what a killed build left behind
-        work.mkdir()
-        yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-        lock.release()
+    with locked(target.with_name(f".{target.name}.lock"), f"building {target}"):
+        try:
+            shutil.rmtree(work, ignore_errors=True)  # what a killed build left behind
+            work.mkdir()
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def _install(work: Path, target: Path) -> None:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from calm.corpus.base import Level
 from calm.corpus.cleaner import Block, Cleaner, Encoded, token_type
-from calm.errors import CalmError
 
 CODE_POINTS = 0x110000
 
@@ -23,8 +22,6 @@ class Characters(Cleaner):
     level: Level = "char"
 
     def __init__(self, rare: int, scope: str) -> None:
-        if rare < 1:
-            raise CalmError(f"rare is {rare}: take 1 or more (1 keeps every line)")
         self._rare, self._scope = rare, scope
         self._counts: dict[int, NDArray[np.int64]] = {}
         self._tables: list[NDArray[np.int32]] = []

@@ -32,7 +32,10 @@ class Stream(Protocol):
 
 
 class Lines:
-    """A stream of lines that are made one after the other."""
+    """A stream of lines that are made one after the other.
+
+    One with half of a surrogate pair, which no UTF-8 can hold, comes as bytes that are not UTF-8.
+    """
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
@@ -41,7 +44,7 @@ class Lines:
         """Return the next lines, some `size` bytes of them."""
         taken, length = [], 0
         while length < size and (line := next(self._lines, None)) is not None:
-            taken.append(f"{line}\n".encode())
+            taken.append(f"{line}\n".encode(errors="surrogatepass"))
             length += len(taken[-1])
         return b"".join(taken)
 
@@ -94,11 +97,17 @@ def readable(origin: str) -> Iterator[None]:
     try:
         yield
     except DAMAGE as error:
-        raise CalmError(f"{origin} is damaged or cut short: {error}") from None
+        raise _damaged(origin, error) from None
     except OSError as error:
         if error.errno is None:  # what bz2 and gzip raise for bad data
-            raise CalmError(f"{origin} is damaged or cut short: {error}") from None
+            raise _damaged(origin, error) from None
         raise
+
+
+def _damaged(origin: str, error: Exception) -> CalmError:
+    return CalmError(
+        f"{origin} is damaged or cut short ({error}): delete the file and get it again"
+    )
 
 
 def _checked(document: Document, lines: bytes, position: int) -> bytes:

@@ -12,11 +12,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from calm.corpus.base import Tell
 from calm.errors import CalmError, RunFailedError
-from calm.files import replace_json, sha256
+from calm.files import locked, replace_json, sha256
 
 CHUNK = 1 << 18
 TRIES, FIRST_PAUSE = 5, 1.0
@@ -38,29 +36,26 @@ def obtain(
 ) -> Path:
     """Return a remote file's path in `folder`, downloading what is not there yet.
 
-    The first download pins the file's hash in the manifest, unless it is known beforehand. A file
-    that somebody put there by hand is taken in if it matches.
+    What is there is hashed, too, and one that somebody put there by hand is taken in. The hash has
+    to be the one that is known beforehand, or else the one that was pinned.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / remote.name
-    lock = FileLock(folder / f".{remote.name}.lock")
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        raise CalmError(f"another process is downloading {path}") from None
-    with lock:
-        noted = read_manifest(folder).get(remote.name, {})
-        pinned = remote.sha256 or noted.get("sha256")
+    with locked(folder / f".{remote.name}.lock", f"downloading {path}"):
         if path.is_file():
-            if noted.get("size") == path.stat().st_size:
-                return path
-            _accept(remote, path, path, "put there by hand", pinned)
+            _accept(remote, path, path, "put there by hand")
             return path
         address = _from_mirrors(remote, path, tell, timeout, pause)
-        _accept(remote, _part(path), path, address, pinned)
+        _accept(remote, _part(path), path, address)
         _part(path).replace(path)
         _part_note(path).unlink(missing_ok=True)
     return path
+
+
+def pin(remote: Remote, folder: Path) -> None:
+    """Accept no other file from now on: a set was built from this one, so it is no error page."""
+    manifest = read_manifest(folder)
+    manifest[remote.name]["pinned"] = True
+    replace_json(folder / MANIFEST, manifest)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -77,26 +72,38 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def verify_downloads(folder: Path) -> list[str]:
     """Compare every download that is here with its hash; returns what is wrong."""
     return [
-        f"{folder / name} has changed: its SHA-256 is not the one it had when it came"
+        f"{folder / name} has changed: its SHA-256 is not the one it had when it came; delete it "
+        "to have it downloaded again"
         for name, noted in read_manifest(folder).items()
         if (folder / name).is_file() and sha256(folder / name) != noted["sha256"]
     ]
 
 
-def _accept(remote: Remote, file: Path, path: Path, address: str, pinned: str | None) -> None:
+def _accept(remote: Remote, file: Path, path: Path, address: str) -> None:
     """Check a whole file and note it in the manifest."""
+    manifest = read_manifest(path.parent)
+    noted = manifest.get(path.name, {})
     size, found = file.stat().st_size, sha256(file)
-    if pinned and found != pinned:
-        if file != path:
+    expected = remote.sha256 or (noted.get("pinned") and noted["sha256"])
+    if expected and found != expected:
+        origin = "the published one" if remote.sha256 else "the one that sets were built from"
+        if file == path:
+            remedy = f"delete {path} to have it downloaded again"
+        else:
             file.unlink()
-        origin = "the published one" if remote.sha256 else "the one that came first"
+            remedy = f"try again later, or put the file into {path.parent}"
+        if not remote.sha256:
+            remedy += f"; to accept a new one, take the old one out of {path.with_name(MANIFEST)}"
         raise CalmError(
-            f"{path.name} ({address}) is not {origin}: its SHA-256 is {found}, expected {pinned}"
+            f"{path.name} ({address}) is not {origin}: its SHA-256 is {found}, expected "
+            f"{expected}; {remedy}"
         )
+    if file == path and found == noted.get("sha256"):
+        return
     now = datetime.now(UTC).isoformat(timespec="seconds")
     note = {"address": address, "size": size, "date": now, "sha256": found}
-    manifest = {**read_manifest(path.parent), path.name: note}
-    replace_json(path.with_name(MANIFEST), manifest)
+    note["pinned"] = noted.get("pinned", False)
+    replace_json(path.with_name(MANIFEST), {**manifest, path.name: note})
 
 
 def _from_mirrors(remote: Remote, path: Path, tell: Tell, timeout: float, pause: float) -> str:

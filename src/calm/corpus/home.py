@@ -1,6 +1,7 @@
 """Where corpora and downloads are kept: the folder CALM_DATA, or one for this user."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,8 +24,11 @@ def downloads_folder() -> Path:
 
 def set_path(name: str) -> Path:
     """Return where the set of a name is, or would be."""
-    if not name or name.startswith(".") or "/" in name or "\\" in name:
-        raise CalmError(f"{name!r} is no name for a corpora set: take letters, digits and dashes")
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise CalmError(
+            f"{name!r} is no name for a corpora set: take letters, digits, dashes, dots and "
+            "underscores"
+        )
     return data_folder() / "corpora" / name
 
 
@@ -40,10 +44,15 @@ def stored_names() -> Iterator[str]:
         yield from sorted(p.name for p in folder.iterdir() if p.name[0] != "." and holds_set(p))
 
 
-def open_set(name: str) -> StoredCorpora:
-    """Open the set of a name."""
+def find_set(name: str) -> Path:
+    """Return where the set of a name is; an error if there is none."""
     path = set_path(name)
     if not holds_set(path):
         here = ", ".join(stored_names()) or "none"
         raise CalmError(f"there is no corpora set {name!r} in {path.parent}; there are: {here}")
-    return StoredCorpora(path)
+    return path
+
+
+def open_set(name: str) -> StoredCorpora:
+    """Open the set of a name."""
+    return StoredCorpora(find_set(name))

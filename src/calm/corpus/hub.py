@@ -1,5 +1,6 @@
 """A Hugging Face dataset as a class: `hf:OWNER/NAME[:CONFIG][:SPLIT]:COLUMN`, streamed."""
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -37,12 +38,15 @@ def hub_lines(source: HubText, level: Level, budget: int) -> Iterator[str]:
         import datasets
     except ImportError:
         raise CalmError("to read hf: datasets: pip install 'calm-bench[hf]'") from None
+    for library in ("datasets", "huggingface_hub"):  # what is wrong is said once, below
+        logging.getLogger(library).setLevel(logging.CRITICAL)
     try:
         rows = iter(
             datasets.load_dataset(source.dataset, source.config, split=source.split, streaming=True)
         )
         while budget > 0 and (row := next(rows, None)) is not None:
-            for line in str(_column(row, source)).split("\n"):
+            text = _text(row, source)
+            for line in text.split("\n") if text is not None else ():
                 yield line
                 budget -= len(line) + 1 if level == "char" else len(line.split())
                 if budget <= 0:
@@ -54,10 +58,15 @@ def hub_lines(source: HubText, level: Level, budget: int) -> Iterator[str]:
         raise RunFailedError(f"{PREFIX}{source.dataset}: {reason}") from None
 
 
-def _column(row: dict[str, object], source: HubText) -> object:
+def _text(row: dict[str, object], source: HubText) -> str | None:
+    """Return a row's text, if it has one."""
+    where, others = f"{PREFIX}{source.dataset}", ", ".join(row)
     if source.column not in row:
+        raise CalmError(f"{where} has no column {source.column!r}: take one of {others}")
+    text = row[source.column]
+    if not isinstance(text, str | None):
+        kind = type(text).__name__
         raise CalmError(
-            f"{PREFIX}{source.dataset} has no column {source.column!r}: take one of "
-            + ", ".join(row)
+            f"column {source.column!r} of {where} holds no text, but {kind}: take one of {others}"
         )
-    return row[source.column]
+    return text

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-from calm.corpus.archives import Limited, members, open_text
+from calm.corpus.archives import members, open_text
 from calm.corpus.base import Level
 from calm.corpus.bnc import bnc_sentences
 from calm.corpus.documents import Document, Lines, blocks
@@ -127,8 +127,7 @@ def _documents(recipe: Recipe, downloads: Path) -> Iterator[Document]:
                 yield Document(owners[name], f"{path}: {name}", stream, strict=False)
         else:
             with open_text(path) as stream:
-                text = Limited(path, stream)
-                yield Document(parts[0].class_name, str(path), text, strict=False)
+                yield Document(parts[0].class_name, str(path), stream, strict=False)
 
 
 def _shuffled(documents: Iterator[Document]) -> Iterator[Document]:

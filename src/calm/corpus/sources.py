@@ -8,6 +8,7 @@ from calm.corpus.base import Level
 from calm.corpus.documents import Document, Lines
 from calm.corpus.hub import PREFIX, hub_lines, parse_hub
 from calm.errors import CalmError
+from calm.files import files_below
 
 Sources = Mapping[str, str | Path]  # per class a file, a folder, or hf:…
 
@@ -48,8 +49,10 @@ def parse_class(text: str) -> tuple[str, str | Path]:
 
 
 def check_sources(sources: Sources) -> None:
-    """Refuse what cannot be read, before anything is built."""
-    for source in sources.values():
+    """Refuse what cannot be read, or named, before anything is built."""
+    for name, source in sources.items():
+        if not name.isprintable():
+            raise CalmError(f"{name!r} is no name for a class: take characters that can be seen")
         if isinstance(source, str):
             parse_hub(source)
         else:
@@ -61,7 +64,7 @@ def source_documents(sources: Sources, level: Level, budget: int) -> Iterator[Do
     for name, source in sources.items():
         if isinstance(source, str):
             lines = hub_lines(parse_hub(source), level, budget)
-            yield Document(name, source, Lines(lines))
+            yield Document(name, source, Lines(lines), strict=False)
             continue
         for path in _files(source):
             with open_text(path) as stream:
@@ -73,7 +76,7 @@ def _files(source: Path) -> list[Path]:
         return [source]
     if not source.is_dir():
         raise CalmError(f"there is no {source}")
-    files = sorted(path for path in source.rglob("*") if path.is_file() and _is_text(path))
+    files = [path for path in files_below(source) if _is_text(path)]
     if not files:
         raise CalmError(f"{source} holds no text: no .txt file, nor a compressed one")
     return files

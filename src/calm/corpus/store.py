@@ -1,6 +1,6 @@
 """A corpora set on disk: memory-mapped, opened in milliseconds, whatever its size.
 
-    corpora.toml         format, name, level, rules, and of every class its sizes and hashes
+    corpora.toml         format, name, level, rules, the sizes of every class, all hashes
     vocabulary.txt       a symbol a line, in the order of the tokens
     counts.npy           how often every class has every symbol, (classes, V)
     CLASS.dev.npy        the tokens of the first half of a class's lines
@@ -16,16 +16,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+import tomli_w
+from numpy.typing import DTypeLike, NDArray
 
 from calm.corpus.base import Corpora, Tokens
+from calm.corpus.cleaner import token_type
 from calm.corpus.vocabulary import read_vocabulary
 from calm.errors import CalmError
 from calm.files import sha256
 
-FORMAT = 2
+FORMAT = 3
 INDEX = "corpora.toml"
-HALVES = ("dev", "test")
+SEAL = b"# sha256 of what stands above: "
+HALVES: tuple[Literal["dev", "test"], ...] = ("dev", "test")
 
 
 class StoredCorpora(Corpora):
@@ -37,9 +40,11 @@ class StoredCorpora(Corpora):
         self.name = self.index["name"]
         self.level = self.index["level"]
         self.classes = tuple(self.index["classes"])
-        self.vocabulary = read_vocabulary(path / "vocabulary.txt")
+        self.vocabulary = read_vocabulary(self._whole("vocabulary.txt"))
+        kind = token_type(len(self.vocabulary))
         self._halves = [
-            [self._open(f"{name}.{half}.npy") for half in HALVES] for name in self.classes
+            [self._open(f"{name}.{half}.npy", kind, facts[half]) for half in HALVES]
+            for name, facts in self.index["classes"].items()
         ]
 
     def bounds(self, class_index: int) -> tuple[int, int]:
@@ -62,19 +67,33 @@ class StoredCorpora(Corpora):
 
     def line_ends(self, class_index: int, half: Literal["dev", "test"]) -> NDArray[np.int64]:
         """Return where each line of a half ends, counted in tokens from the half's beginning."""
-        return self._open(f"{self.classes[class_index]}.{half}.lines.npy")
+        name = self.classes[class_index]
+        lines = self.index["classes"][name]["lines"]
+        count = lines // 2 if half == "dev" else lines - lines // 2
+        return self._open(f"{name}.{half}.lines.npy", np.int64, count)
 
     def counts(self) -> NDArray[np.int64]:
         """Return how often every class has every symbol, (classes, V)."""
-        counts: NDArray[np.int64] = self._open("counts.npy")
-        return counts
+        return self._open("counts.npy", np.int64, len(self.classes), len(self.vocabulary))
 
-    def _open(self, name: str) -> NDArray[Any]:
+    def _whole(self, name: str) -> Path:
+        """Return the path of a small file, once its hash is found to be right."""
+        if fault := _fault(self.path / name, self.index["sha256"][name]):
+            raise CalmError(f"{fault}: build the corpora set again")
+        return self.path / name
+
+    def _open(self, name: str, kind: DTypeLike, *shape: int) -> NDArray[Any]:
+        """Map a file that is too large to be hashed; what its first bytes say has to be right."""
+        path = self.path / name
         try:
-            mapped = np.load(self.path / name, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
+            mapped = np.load(path, mmap_mode="r", allow_pickle=False)
+            if (mapped.dtype, mapped.shape) != (np.dtype(kind), shape):
+                raise ValueError(f"it holds {mapped.dtype} {mapped.shape}")
+        except PermissionError as error:
+            raise CalmError(f"{path} cannot be read: {error.strerror}") from None
+        except Exception as error:  # whatever damage does to a parser
             raise CalmError(
-                f"{self.path / name} cannot be read ({error}): build the corpora set again"
+                f"{path} cannot be read ({error}): build the corpora set again"
             ) from None
         return np.asarray(mapped)
 
@@ -84,12 +103,26 @@ def holds_set(path: Path) -> bool:
     return (path / INDEX).is_file()
 
 
+def write_index(path: Path, index: dict[str, Any]) -> None:
+    """Write what a set says of itself, and a hash of that in the last line."""
+    text = tomli_w.dumps({"format": FORMAT, **index}).encode()
+    (path / INDEX).write_bytes(text + SEAL + hashlib.sha256(text).hexdigest().encode() + b"\n")
+
+
 def read_index(path: Path) -> dict[str, Any]:
     """Read what a set says of itself."""
     try:
-        index = tomllib.loads((path / INDEX).read_text(encoding="utf-8"))
+        data = (path / INDEX).read_bytes()
+        text, seal, digest = data.rpartition(SEAL)
+        if seal and digest != hashlib.sha256(text).hexdigest().encode() + b"\n":
+            raise ValueError("its checksum is wrong")
+        index = tomllib.loads(data.decode())
         written = int(index["format"])
-    except (OSError, ValueError, KeyError) as error:
+        if written == FORMAT and not seal:
+            raise ValueError("its checksum is missing")
+    except OSError as error:
+        raise CalmError(f"{path / INDEX} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
         raise CalmError(f"{path / INDEX} is damaged ({error}): build the set again") from None
     if written != FORMAT:
         raise CalmError(
@@ -101,12 +134,21 @@ def read_index(path: Path) -> dict[str, Any]:
 
 def verify(path: Path) -> list[str]:
     """Compare every file of a set with its hash; returns what is wrong."""
-    faults = []
-    for name, expected in read_index(path)["sha256"].items():
-        if not (path / name).is_file():
-            faults.append(f"{path / name} is missing")
-        elif sha256(path / name) != expected:
-            faults.append(
-                f"{path / name} has changed: its SHA-256 is another than when it was built"
-            )
-    return faults
+    try:
+        hashes = read_index(path)["sha256"]
+    except CalmError as error:
+        return [str(error)]
+    faults = (_fault(path / name, expected) for name, expected in hashes.items())
+    return [fault for fault in faults if fault]
+
+
+def _fault(path: Path, expected: str) -> str | None:
+    """Say what is wrong with a file, if anything is."""
+    try:
+        if sha256(path) == expected:
+            return None
+    except FileNotFoundError:
+        return f"{path} is missing"
+    except OSError as error:
+        return f"{path} cannot be read ({error.strerror})"
+    return f"{path} has changed: its SHA-256 is another than when it was built"

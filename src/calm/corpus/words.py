@@ -18,7 +18,6 @@ from calm.corpus.base import Level
 from calm.corpus.cleaner import Block, Cleaner, Encoded, token_type
 from calm.corpus.vocabulary import UNKNOWN
 from calm.corpus.wordtable import WordTable
-from calm.errors import CalmError
 
 SMALL, LARGE = 1 << 16, 1 << 20  # words a table has room for, at first and at most
 LETTERS = 12  # a word, on average
@@ -33,8 +32,6 @@ class Words(Cleaner):
     level: Level = "word"
 
     def __init__(self, top: int, work: Path) -> None:
-        if top < 1:
-            raise CalmError(f"top is {top}: take 1 or more words of every class")
         self._top, self._work = top, work
         self._counts: dict[int, WordCounts] = {}
         self._current = -1

@@ -173,14 +173,14 @@ class Stream:
 
     def _find_rows(self, class_index: int, split: Split, needed: int) -> "Rows":
         """Give every row its own region of a class; an error if one is shorter than needed."""
-        first, end = self.corpora.extent(class_index, split)
+        begin, end = self.corpora.extent(class_index, split)
         entry = self.corpora.entry
-        first = -(-first // entry) * entry
+        first = -(-begin // entry) * entry
         region = max(end - first, 0) // self.rows // entry * entry
         if region < needed:
             raise CalmError(
                 f"the text of {self.classes[class_index]!r} is too short: {needed * self.rows:,} "
-                f"tokens of it are needed and its {split} split has {region * self.rows:,} for "
+                f"tokens of it are needed and its {split} split has {end - begin:,} for "
                 f"{self.rows} rows; take fewer fragments or a smaller mean length"
             )
         return Rows(class_index, [first + row * region for row in range(self.rows)])
