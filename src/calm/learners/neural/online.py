@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from calm.learners.base import Learner, State, Tokens
 from calm.learners.neural.dropout import generator
+from calm.learners.neural.memory import keep_freed_memory
 
 Precision = Literal["float32", "bfloat16"]
 Device = Literal["cpu", "cuda", "auto"]
@@ -97,6 +98,7 @@ class Neural(Learner, Generic[N]):
             raise ValueError("iterations start at 1, dropout is in [0, 1)")
         if schedule.learning_rate <= 0 or schedule.clip <= 0:
             raise ValueError("learning_rate and clip are above 0")
+        keep_freed_memory()
         self._schedule = schedule
         self._device = find_device(schedule.device)
         with torch.device("meta"):  # or the modules would initialise themselves, by a global draw

@@ -44,63 +44,61 @@ class _Layer(Function):
         n, w, b, size = x.shape
         hidden = h0.shape[-1]
         x, w_in, w_rec = x.to(precision), w_in.to(precision), w_rec.to(precision)
-        z = torch.baddbmm(bias.to(precision)[:, None], x.reshape(n, w * b, size), w_in)
-        z = z.view(n, w, b, 4 * hidden)
-        gates = x.new_empty(w, n, b, 4 * hidden, dtype=torch.float32)
-        cells, squashed = (x.new_empty(w, n, b, hidden, dtype=torch.float32) for _ in range(2))
-        outputs = x.new_empty(w, n, b, hidden)
-        rounded = gates[0].to(precision)  # float32: the same memory as gates[0], and not used
+        z = torch.bmm(x.reshape(n, w * b, size), w_in).view(n, w, b, 4 * hidden)
+        bias = bias[:, None]
+        gates = x.new_empty(n, w, b, 4 * hidden, dtype=torch.float32)
+        cells, squashed = (x.new_empty(n, w, b, hidden, dtype=torch.float32) for _ in range(2))
+        outputs = x.new_empty(n, w, b, hidden)
+        product = x.new_empty(n, b, 4 * hidden)
         h, c = h0.to(precision), c0
         for t in range(w):
-            gate = gates[t]
-            if precision == torch.float32:
-                torch.baddbmm(z[:, t], h, w_rec, out=gate)
-            else:
-                gate.copy_(torch.baddbmm(z[:, t], h, w_rec, out=rounded))
+            torch.baddbmm(z[:, t], h, w_rec, out=product)
+            gate = torch.add(product, bias, out=gates[:, t])
             gate[..., : 3 * hidden].sigmoid_()
             gate[..., 3 * hidden :].tanh_()
             i, f, o, g = torch.split(gate, hidden, dim=-1)
-            c = torch.mul(f, c, out=cells[t]).addcmul_(i, g)
-            torch.tanh(c, out=squashed[t])
-            h = outputs[t].copy_(o * squashed[t])
+            c = torch.mul(f, c, out=cells[:, t]).addcmul_(i, g)
+            torch.tanh(c, out=squashed[:, t])
+            h = outputs[:, t].copy_(o * squashed[:, t])
         ctx.save_for_backward(x, h0, c0, w_in, w_rec, gates, cells, squashed, outputs)
-        last = outputs[-1].float().clone()
-        ctx.mark_non_differentiable(last, c)
-        return outputs.transpose(0, 1), last, c.clone()
+        last = h.to(torch.float32, copy=True), c.clone()
+        ctx.mark_non_differentiable(*last)
+        return outputs, *last
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor | None, ...]:
         """Go back through the window; weight gradients are made of all steps at once."""
-        d_outputs = gradients[0].transpose(0, 1)
+        d_outputs = gradients[0]
         x, h0, c0, w_in, w_rec, gates, cells, squashed, outputs = ctx.saved_tensors
-        w, n, b, hidden = outputs.shape
-        precision = outputs.dtype
+        n, w, b, hidden = outputs.shape
+        three, fourth = slice(0, 3 * hidden), slice(3 * hidden, None)
         w_rec_t = w_rec.transpose(1, 2)
-        d_gates = torch.empty_like(gates, dtype=precision)
-        d_gate, product = torch.empty_like(gates[0]), torch.empty_like(gates[0])
-        dh = torch.empty_like(outputs[0])
-        dc = torch.zeros_like(cells[0])
-        d_bias = torch.zeros_like(gates[0, :, 0])
+        d_gates = torch.empty_like(gates, dtype=outputs.dtype)
+        d_gate, product = (gates.new_empty(n, b, 4 * hidden) for _ in range(2))
+        p_i, p_f, p_o, p_g = torch.split(product, hidden, dim=-1)
+        dh, dc = outputs.new_empty(n, b, hidden), torch.zeros_like(c0)
+        d_bias = gates.new_zeros(n, 4 * hidden)
         for t in range(w - 1, -1, -1):
-            i, f, o, g = torch.split(gates[t], hidden, dim=-1)
-            d_output = d_outputs[t].float() if t == w - 1 else d_outputs[t] + dh.float()
-            dc += torch.ops.aten.tanh_backward(d_output * o, squashed[t])
-            p_i, p_f, p_o, p_g = torch.split(product, hidden, dim=-1)
+            gate = gates[:, t]
+            i, f, o, g = torch.split(gate, hidden, dim=-1)
+            d_output = d_outputs[:, t].float()
+            if t < w - 1:
+                d_output = d_output + dh
+            dc += torch.ops.aten.tanh_backward(d_output * o, squashed[:, t])
             torch.mul(dc, g, out=p_i)
-            torch.mul(dc, cells[t - 1] if t else c0, out=p_f)
-            torch.mul(d_output, squashed[t], out=p_o)
+            torch.mul(dc, cells[:, t - 1] if t else c0, out=p_f)
+            torch.mul(d_output, squashed[:, t], out=p_o)
             torch.mul(dc, i, out=p_g)
-            sig, cand = slice(0, 3 * hidden), slice(3 * hidden, None)
-            sigmoid_backward(product[..., sig], gates[t][..., sig], grad_input=d_gate[..., sig])
-            tanh_backward(product[..., cand], gates[t][..., cand], grad_input=d_gate[..., cand])
-            d_gates[t].copy_(d_gate)
+            sigmoid_backward(product[..., three], gate[..., three], grad_input=d_gate[..., three])
+            tanh_backward(product[..., fourth], gate[..., fourth], grad_input=d_gate[..., fourth])
+            d_gates[:, t].copy_(d_gate)
             d_bias += d_gate.sum(dim=1)
             dc *= f
             if t:
-                torch.bmm(d_gates[t], w_rec_t, out=dh)
-        flat = d_gates.transpose(0, 1).reshape(n, w * b, 4 * hidden)
-        before = torch.cat([h0.to(precision)[None], outputs[:-1]]).transpose(0, 1)
-        d_w_rec = torch.bmm(before.reshape(n, w * b, hidden).transpose(1, 2), flat).float()
+                torch.bmm(d_gates[:, t], w_rec_t, out=dh)
+        flat = d_gates.view(n, w * b, 4 * hidden)
+        before = torch.cat([h0.to(outputs.dtype)[:, None], outputs[:, :-1]], dim=1)
+        d_w_rec = torch.bmm(before.view(n, w * b, hidden).transpose(1, 2), flat).float()
         d_w_in = torch.bmm(x.reshape(n, w * b, -1).transpose(1, 2), flat).float()
         d_x = torch.bmm(flat, w_in.transpose(1, 2)).view(x.shape)
         return d_x, None, None, d_w_in, d_w_rec, d_bias, None
