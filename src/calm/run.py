@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from calm.build import build_learner, build_stream, learner_class
 from calm.config import Choice, Config
@@ -18,6 +21,15 @@ from calm.loop import Record, prequential, to_records
 from calm.metrics import Result, measure
 from calm.progress import RunProgress, say
 from calm.stream import Stream
+
+
+@runtime_checkable
+class KnownTree(Protocol):
+    """Corpora that know how their classes are related."""
+
+    def tree_distances(self) -> NDArray[np.float64]:
+        """Distance of every two classes, (classes, classes)."""
+
 
 FLOORS = ("floor-known", "floor")
 CHECKPOINT_SECONDS = 10.0
@@ -121,6 +133,9 @@ def _finish(folder: RunFolder, stream: Stream) -> None:
     }
     if folder.config().corpus.name == "synthetic":
         metrics["floors"] = {name: _floor(name, folder, stream).to_dict() for name in FLOORS}
+    if isinstance(stream.corpora, KnownTree):
+        matrix = stream.corpora.tree_distances().tolist()
+        metrics["distances"] = {"classes": stream.classes, "matrix": matrix}
     folder.save_metrics(metrics)
 
 

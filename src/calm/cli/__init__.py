@@ -193,11 +193,11 @@ def _show_results(path: Path) -> None:
 
 def _print_tables(runs: "Sequence[FinishedRun]") -> None:
     from calm.cli.screen import console
-    from calm.report import screen_table, settings, too_good
+    from calm.report import gate_facts, gate_sentence, screen_table, settings, too_good
 
     for setting, groups in settings(runs).items():
         console().print(screen_table(setting, groups))
-        for remark in too_good(groups):
+        for remark in (*too_good(groups), *map(gate_sentence, gate_facts(groups))):
             print(remark)
 
 

@@ -25,9 +25,9 @@ FEW, COARSE = 3, 250  # more learners are drawn in fewer steps, without the extr
 
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as PNG and SVG; the same figure gives the same files."""
-    figure.savefig(path.with_suffix(".png"), dpi=150)
+    figure.savefig(f"{path}.png", dpi=150)
     with rc_context({"svg.hashsalt": "calm"}):
-        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
+        figure.savefig(f"{path}.svg", metadata={"Date": None})
 
 
 def loss_figure(setting: str, groups: Sequence[Group]) -> Figure:
@@ -36,7 +36,7 @@ def loss_figure(setting: str, groups: Sequence[Group]) -> Figure:
     records = runs[0].records
     figure = Figure(figsize=(12, 4.6), layout="constrained")
     axes = figure.add_subplot()
-    shades = _shade_classes(axes, records)
+    shades = shade_classes(axes, records)
     for (color, style), run in zip(_lines(len(runs)), runs, strict=True):
         _draw_losses(axes, run.records.loss, color, style, few=len(runs) <= FEW)
     half = int(np.searchsorted(records.fragment, records.fragments / 2))
@@ -91,7 +91,7 @@ def _runs_on_one_stream(groups: Sequence[Group]) -> list[Run]:
     return [run for run in runs if run.config.seed == seed]
 
 
-def _shade_classes(axes: Axes, records: Records) -> dict[str, str]:
+def shade_classes(axes: Axes, records: Records) -> dict[str, str]:
     """Shade every fragment by its class; returns the shades by class."""
     names = sorted(set(records.class_name.tolist()))
     shades = dict(zip(names, cycle(SHADES), strict=False))

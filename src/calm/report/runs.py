@@ -6,6 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from calm.config import Config
 from calm.errors import CalmError
 from calm.folder import RunFolder
@@ -24,6 +27,21 @@ class Run:
     def records(self) -> Records:
         """Every batch."""
         return RunFolder(self.path).records()
+
+    @cached_property
+    def gates(self) -> NDArray[np.float64] | None:
+        """The gate's weights in every batch, (batches, n), if there is a gate."""
+        return RunFolder(self.path).gates()
+
+    @property
+    def distances(self) -> NDArray[np.float64] | None:
+        """True distances of the classes, in the order of their names, where they are known."""
+        known = self.metrics.get("distances")
+        if known is None:
+            return None
+        order = sorted(known["classes"])
+        places = [known["classes"].index(name) for name in order]
+        return np.array(known["matrix"])[np.ix_(places, places)]
 
     @cached_property
     def result(self) -> Result:

@@ -10,6 +10,7 @@ from rich import box
 from rich.table import Table
 
 from calm.metrics import Result, Summary, summarise
+from calm.report.gates import gate_facts, gate_sentence
 from calm.report.runs import Group
 
 COLUMNS = {"ppl": "ppl", "ppl_at_switch": "ppl@sw", "recovery": "rec", "bits": "bits"}
@@ -68,7 +69,8 @@ def markdown(settings: Mapping[str, Sequence[Group]]) -> str:
         lines += [f"### {setting}", "", "| " + " | ".join(headings) + " |"]
         lines.append("| --- |" + " ---: |" * (len(headings) - 1))
         lines += ["| " + " | ".join(_cells(group, " ± ", r"\*")) + " |" for group in groups]
-        lines += [line for note in _notes(groups, r"\*") for line in ("", note)] + [""]
+        notes = _notes(groups, r"\*") + [gate_sentence(fact) for fact in gate_facts(groups)]
+        lines += [line for note in notes for line in ("", note)] + [""]
     return "\n".join(lines)
 
 
