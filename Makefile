@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
+# One thread is as fast for small models; several crawl when something else keeps a core busy.
+export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test bench clean
 
