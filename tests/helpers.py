@@ -1,8 +1,10 @@
 """What several tests need to run the command line, in this process or in one of its own."""
 
 import os
+import resource
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 from calm import cli
@@ -33,3 +35,14 @@ def spawn(*arguments, **options):
         env=environment,
         **options,
     )
+
+
+@contextmanager
+def small_files(size):
+    """Files of this process may grow to so many bytes, then writing fails as on a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)

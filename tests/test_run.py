@@ -1,6 +1,5 @@
 import json
 import random
-import resource
 import signal
 import time
 from pathlib import Path
@@ -13,7 +12,7 @@ from calm.folder import RunFolder
 from calm.generate import generate
 from calm.metrics import measure
 from calm.run import resume, start
-from helpers import SHORT, calm, spawn
+from helpers import SHORT, calm, small_files, spawn
 
 TINY = Config(
     stream=StreamConfig(fragments=10, mean_length=1500),
@@ -157,14 +156,10 @@ def test_resuming_a_finished_run_changes_nothing(finished):
 
 
 def test_a_full_disk_loses_nothing(finished, tmp_path, monkeypatch, capsys):
-    """Files of this process may grow to 3,000 bytes, then writing fails as on a full disk."""
-    folder, limits = tmp_path / "full", resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (3000, limits[1]))
-    try:
-        options = ("--learner.hidden", 16, "--learner.embedding", 8, "--seed", 1, "--out", folder)
+    folder = tmp_path / "full"
+    options = ("--learner.hidden", 16, "--learner.embedding", 8, "--seed", 1, "--out", folder)
+    with small_files(3000):
         code, _, errors = calm(monkeypatch, capsys, "run", *SHORT, *options)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert code == 1
     assert errors.strip().splitlines()[-1].startswith("calm: File too large")
     assert records(folder).count(b"\n") > 10

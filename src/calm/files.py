@@ -1,5 +1,6 @@
 """Files that are hashed, and replaced whole or not at all; folders that can be written to."""
 
+import errno
 import hashlib
 import json
 import os
@@ -12,7 +13,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from calm.errors import CalmError
+from calm.errors import CalmError, RunFailedError
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def sha256(path: Path) -> str:
@@ -85,6 +88,19 @@ def _writing_to(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CalmError(f"cannot write to {folder}: {error.strerror or error}") from None
+
+
+@contextmanager
+def room_in(folder: Path) -> Iterator[None]:
+    """Say which folder has no room for more: of a file half written the system names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise RunFailedError(
+            f"there is no room for more in {folder} ({error.strerror}): free some, then try again"
+        ) from None
 
 
 def replace_json(path: Path, data: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from calm.build import build_learner, build_stream, learner_class
 from calm.config import Choice, Config
 from calm.errors import CalmError, RunFailedError, blame, reason
+from calm.files import room_in
 from calm.folder import RunFolder
 from calm.learners.base import Learner
 from calm.loop import Record, prequential, to_records
@@ -43,7 +44,8 @@ def start(config: Config, path: Path, checkpoint_seconds: float = CHECKPOINT_SEC
     learner = build_learner(config, stream)
     folder = RunFolder(path)
     with folder.lock():
-        folder.create(config)
+        with room_in(path):
+            folder.create(config)
         with _resumable(folder):
             _drive(folder, stream, learner, 0, checkpoint_seconds)
     return folder

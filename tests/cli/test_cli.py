@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from calm.config import Choice, StreamConfig, read_config
-from helpers import SHORT, calm
+from helpers import SHORT, calm, small_files
 
 COMMANDS = ("run", "resume", "report", "generate", "check")
 
@@ -217,6 +217,15 @@ def test_a_report_that_cannot_be_written_is_said_before_it_is_shown(tmp_path, mo
     assert errors == f"calm: cannot write to {out}: Not a directory\n"
 
 
+def test_a_report_without_room_names_the_folder(tmp_path, monkeypatch, capsys):
+    run, out = tmp_path / "run", tmp_path / "report"
+    calm(monkeypatch, capsys, "run", "--learner", "uniform", *SHORT, "--out", run)
+    with small_files(100):
+        code, _, errors = calm(monkeypatch, capsys, "report", run, "--out", out)
+    assert code == 1
+    assert errors.startswith(f"calm: there is no room for more in {out} (File too large)")
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 def test_what_stops_a_run_that_has_not_begun_gives_no_advice(tmp_path, monkeypatch, capsys, error):
     def stop(*_):
@@ -225,7 +234,8 @@ def test_what_stops_a_run_that_has_not_begun_gives_no_advice(tmp_path, monkeypat
     monkeypatch.setattr("calm.folder.replace_file", stop)
     code, _, errors = calm(monkeypatch, capsys, "run", *SHORT, "--out", tmp_path / "run")
     assert code == 1
-    assert errors in ("calm: stopped\n", "calm: No space left on device\n")
+    full = f"there is no room for more in {tmp_path / 'run'} (No space left on device): free some"
+    assert errors in ("calm: stopped\n", f"calm: {full}, then try again\n")
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])

@@ -16,8 +16,9 @@ from calm.corpus.builder import build_set
 from calm.corpus.documents import Document
 from calm.corpus.memory import folder_corpora
 from calm.corpus.store import StoredCorpora, read_index, verify
-from calm.errors import CalmError
+from calm.errors import CalmError, RunFailedError
 from corpus.texts import KEEP_ALL, build, make_text
+from helpers import small_files
 
 TEXTS = {"a": make_text(1), "b": make_text(2, letters="efghijkl ä"), "c": make_text(3, lines=31)}
 
@@ -131,6 +132,18 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(CalmError, match="cannot write to"):
         build(tmp_path / "file" / "set", TEXTS)
+
+
+@pytest.mark.parametrize("size", [1000, 5000, 10_000])  # text, words, counts
+def test_a_full_disk_names_the_folder_and_leaves_the_old_set(tmp_path, size):
+    path = build(tmp_path / "set", TEXTS)
+    many = {name: " ".join(map(str, range(1, 1000))) + "\n" for name in "ab"}
+    words = f"no room for more in {tmp_path} "
+    with small_files(size), pytest.raises(RunFailedError, match=words):
+        build(path, many, "word")
+    assert StoredCorpora(path).level == "char"
+    assert verify(path) == []
+    assert {p.name for p in tmp_path.iterdir()} == {"set", ".set.lock"}
 
 
 def test_one_build_at_a_time(tmp_path):

@@ -14,6 +14,7 @@ import pytest
 
 from calm.corpus.download import Remote, obtain, pin, read_manifest, verify_downloads
 from calm.errors import CalmError, RunFailedError
+from helpers import small_files
 
 DATA = random.Random(0).randbytes(400_000)
 
@@ -257,6 +258,16 @@ def test_a_proxy_is_honoured(site, tmp_path, monkeypatch):
     remote = Remote("file.bin", ("http://nowhere.invalid/file",))
     assert obtain(remote, tmp_path, lambda *_: None).read_bytes() == DATA
     assert site.asked[0][0] == "http://nowhere.invalid/file"
+
+
+def test_a_full_disk_names_the_folder_and_loses_nothing(site, tmp_path):
+    with (
+        small_files(150_000),
+        pytest.raises(RunFailedError, match=f"no room for more in {tmp_path} "),
+    ):
+        get(site, tmp_path)
+    assert get(site, tmp_path).read_bytes() == DATA
+    assert [wanted for _, wanted in site.asked] == [None, "bytes=150000-"]
 
 
 PROGRAM = """

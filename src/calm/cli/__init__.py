@@ -50,7 +50,7 @@ def resume(command: ResumeCommand, options: Options) -> None:
 
 def report(command: ReportCommand, options: Options) -> None:
     """`calm report`."""
-    from calm.files import make_folder
+    from calm.files import make_folder, room_in
     from calm.report import load_runs, write_report
 
     runs, passed_over = load_runs(command.runs)
@@ -58,7 +58,8 @@ def report(command: ReportCommand, options: Options) -> None:
     _print_tables(runs)
     for sentence in passed_over:
         print(f"passed over: {sentence}")
-    written = write_report(runs, command.out)
+    with room_in(command.out):
+        written = write_report(runs, command.out)
     print(f"{len(written)} files in {command.out}: {', '.join(path.name for path in written)}")
 
 

@@ -29,7 +29,7 @@ from calm.corpus.store import write_index
 from calm.corpus.vocabulary import write_vocabulary
 from calm.corpus.words import Words
 from calm.errors import CalmError
-from calm.files import locked, sha256
+from calm.files import locked, room_in, sha256
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -126,10 +126,10 @@ class _Building:
             self._text(name).unlink()
         (self.work / "tokens").unlink()
         (self.work / "lines").unlink()
-        np.save(self.work / "counts.npy", counts)
+        with self._array("counts.npy", np.dtype("<i8"), *counts.shape) as write:
+            write(counts)
         write_vocabulary(self.vocabulary, self.work / "vocabulary.txt")
-        for file in ("counts.npy", "vocabulary.txt"):
-            self.hashes[file] = sha256(self.work / file)
+        self.hashes["vocabulary.txt"] = sha256(self.work / "vocabulary.txt")
 
     def describe(self, name: str, recipe: str | None) -> None:
         """Write the index, which makes it a set."""
@@ -195,9 +195,9 @@ class _Building:
 
     @contextmanager
     def _array(
-        self, file: str, kind: np.dtype[Any], count: int
+        self, file: str, kind: np.dtype[Any], *shape: int
     ) -> Iterator[Callable[[NDArray[Any]], None]]:
-        """Write a NumPy file of `count` numbers, some at a time, and note its hash."""
+        """Write a NumPy file of a shape, some numbers at a time, and note its hash."""
         digest = hashlib.sha256()
         with (self.work / file).open("w+b") as out:
 
@@ -206,7 +206,7 @@ class _Building:
                 digest.update(part.data)
 
             np.lib.format.write_array_header_1_0(
-                out, {"descr": kind.str, "fortran_order": False, "shape": (count,)}
+                out, {"descr": kind.str, "fortran_order": False, "shape": shape}
             )
             out.seek(0)
             digest.update(out.read())
@@ -244,7 +244,8 @@ def count_tokens(tokens, counts):  # type: ignore[no-untyped-def]
 def _workshop(target: Path) -> Iterator[Path]:
     """Make an empty hidden folder beside the target, for one build at a time; it is gone after."""
     work = target.with_name(f".{target.name}.building")
-    with locked(target.with_name(f".{target.name}.lock"), f"building {target}"):
+    lock = target.with_name(f".{target.name}.lock")
+    with locked(lock, f"building {target}"), room_in(target.parent):
         try:
             shutil.rmtree(work, ignore_errors=True)  # what a killed build left behind
             work.mkdir()

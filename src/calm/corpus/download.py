@@ -14,7 +14,7 @@ from typing import Any
 
 from calm.corpus.base import Tell
 from calm.errors import CalmError, RunFailedError
-from calm.files import locked, replace_json, sha256
+from calm.files import locked, replace_json, room_in, sha256
 
 CHUNK = 1 << 18
 TRIES, FIRST_PAUSE = 5, 1.0
@@ -40,7 +40,8 @@ def obtain(
     to be the one that is known beforehand, or else the one that was pinned.
     """
     path = folder / remote.name
-    with locked(folder / f".{remote.name}.lock", f"downloading {path}"):
+    lock = folder / f".{remote.name}.lock"
+    with locked(lock, f"downloading {path}"), room_in(folder):
         if path.is_file():
             _accept(remote, path, path, "put there by hand")
             return path
