@@ -218,6 +218,14 @@ def test_the_audit_names_the_fault(synthetic, cls, rule, words):
     assert words in faults[rule]
 
 
+def test_one_that_learns_in_predict_is_not_said_to_look_ahead(synthetic):
+    stream = Stream(synthetic, 10, 1600, rows=4, window=10)
+    outcomes = check(lambda: LearnsInPredict(len(stream.vocabulary), 0), stream, 40)
+    faults = {o.rule: o.fault for o in outcomes}
+    assert "does it learn or draw in predict?" in faults["no looking ahead"]
+    assert "it looks ahead:" not in faults["no looking ahead"]
+
+
 def test_an_array_that_answers_in_its_own_way_is_scored_like_any_other(synthetic):
     stream = Stream(synthetic, 10, 800, rows=4, window=10, seed=1)
     size = len(stream.vocabulary)
