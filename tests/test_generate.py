@@ -2,12 +2,16 @@ import numpy as np
 import pytest
 import torch
 
+from calm.audit import walk
+from calm.build import learner as calm_learner
 from calm.config import Choice, Config, StreamConfig
 from calm.errors import CalmError
-from calm.generate import generate, sample
+from calm.generate import generate, generate_after, sample, texts
+from calm.learners import LEARNERS
 from calm.learners.experts import Experts
 from calm.learners.simple import Unigram
 from calm.run import start
+from calm.stream import Stream
 from helpers import calm
 
 
@@ -99,6 +103,53 @@ def test_generating_a_token_at_a_time_is_reading_it():
             )
 
 
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "experts"])
+def test_sampling_on_the_way_changes_nothing_of_what_comes_later(synthetic, name):
+    stream = Stream(synthetic, 5, 1000, rows=3, window=8, seed=1)
+    size = {"size": "tiny"} if LEARNERS[name].sizes else {}
+
+    def learner():
+        made = calm_learner(name, vocabulary=len(stream.vocabulary), stream=stream, **size)
+        for _ in walk(made, stream, 0, 4):
+            pass
+        return made
+
+    def written(*after):
+        return list(texts(stream, learner(), 4, 30, "coro", after, seed=3))
+
+    together = written(0, 2, 3)
+    assert together == [written(count)[0] for count in (0, 2, 3)]
+    first = stream.classes[next(stream.batches(3)).class_index]
+    titles = [title for title, _ in together]
+    assert titles == [
+        f"{first}, where the run stands", "coro, after 2 batches", "coro, after 3 batches"
+    ]  # fmt: skip
+    assert all(len(text) == 30 for _, text in together)
+
+
+def test_points_after_a_switch_are_those_of_generating_them_alone(runs):
+    several = generate_after(runs["lstm"], 40, "coro", [10, 0])
+    assert several[0][1] == generate(runs["lstm"], 40)
+    assert several[1] == ("coro, after 10 batches", generate(runs["lstm"], 40, "coro"))
+
+
+def test_a_learner_comes_to_write_the_class_that_it_learns(runs):
+    shares = [
+        text.count("č") / len(text)  # only coro has this letter
+        for _, text in generate_after(runs["lstm"], 1500, "coro", [0, 30])
+    ]
+    assert shares[1] > 2 * shares[0]
+
+
+def test_a_text_that_is_too_short_to_learn_from_is_said(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text(f"{name} word after word \n" * 1000)
+    stream = StreamConfig(fragments=2, mean_length=1000)
+    run = start(Config(Choice(str(tmp_path)), stream, Choice("unigram")), tmp_path / "run")
+    with pytest.raises(CalmError, match="the text of 'b' is too short: .*; ask for less of it"):
+        generate_after(run.path, 10, "b", [0, 50_000])
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -111,8 +162,35 @@ def test_wrong_wishes_are_one_sentence(runs, options, words):
         generate(runs["lstm"], **{"length": 5, **options})
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--class", "coro", "--after", "5,many"), "--after is '5,many': expected numbers of"),
+        (("--class", "coro", "--after", "-1"), "--after"),
+        (("--class", "coro", "--after", ""), "--after is '': expected numbers of"),
+        (("--class", "coro", "--after", "1000000"), "take 0 to 100,000 batches"),
+        (("--class", "klingon", "--after", "0,5"), "no class 'klingon'"),
+        (("--after", "0,5"), "name one, as --class NAME"),
+    ],
+)
+def test_wrong_points_are_one_sentence(runs, monkeypatch, capsys, arguments, words):
+    code, _, err = calm(monkeypatch, capsys, "generate", runs["lstm"], *arguments)
+    assert code == 2
+    assert words in err
+    assert err.count("\n") == 1
+
+
 def test_the_command_prints_the_text(runs, monkeypatch, capsys):
     arguments = ("generate", runs["lstm"], "--length", "50", "--class", "coro")
     code, out, _ = calm(monkeypatch, capsys, *arguments)
     assert code == 0
     assert out == generate(runs["lstm"], 50, "coro") + "\n"
+
+
+def test_the_command_prints_the_texts_on_the_way(runs, monkeypatch, capsys):
+    arguments = ("generate", runs["lstm"], "--length", "50", "--class", "coro", "--after", "0, 10")
+    code, out, _ = calm(monkeypatch, capsys, *arguments)
+    assert code == 0
+    first, second = out.split("\n\n")
+    assert first.split("\n", 1)[1] == generate(runs["lstm"], 50)
+    assert second == f"coro, after 10 batches:\n{generate(runs['lstm'], 50, 'coro')}\n"

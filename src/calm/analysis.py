@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 LAST = 100  # batches of a class that are looked at, and as many before them
+ALIKE = 1e-6  # weights that differ by a smaller share than this are all the same
 
 Floats = NDArray[np.float64]
 
@@ -20,7 +21,8 @@ class GateSimilarity:
 
     between: (classes, classes), the mean correlation of the weights in the last batches of two
     classes; of a class with itself, that of its different batches. over_time: (classes,), that of a
-    class's last batches with as many before them.
+    class's last batches with up to as many before them. Batches in which all experts have the same
+    weight, as while a mixture warms up, have no direction and are left out.
     """
 
     classes: tuple[str, ...]
@@ -31,9 +33,9 @@ class GateSimilarity:
 def gate_similarity(gates: Floats, class_name: NDArray[np.str_]) -> GateSimilarity:
     """Compare the weights (batches, n) of every two classes."""
     classes = tuple(sorted(set(class_name.tolist())))
-    units = [_directions(gates[np.flatnonzero(class_name == name)]) for name in classes]
-    last = [unit[-LAST:] for unit in units]
-    earlier = [unit[-2 * LAST : -LAST] for unit in units]
+    own = [gates[class_name == name] for name in classes]
+    last = [_directions(weights[-LAST:]) for weights in own]
+    earlier = [_directions(weights[-2 * LAST : -LAST]) for weights in own]
     between = np.array([[_mean_product(a, b, a is b) for b in last] for a in last])
     over_time = np.array([_mean_product(a, b, False) for a, b in zip(last, earlier, strict=True)])
     return GateSimilarity(classes, between, over_time)
@@ -46,9 +48,14 @@ def tree_agreement(similarity: Floats, distances: Floats) -> float:
 
 
 def rank_correlation(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float:
-    """Spearman's: the correlation of ranks, where equal values share their mean rank."""
+    """Spearman's: the correlation of ranks, where equal values share their mean rank.
+
+    nan if a value is, or if all values of one side are equal.
+    """
+    if np.isnan(x).any() or np.isnan(y).any():
+        return float("nan")
     ranks = [_ranks(np.asarray(values, dtype=np.float64)) for values in (x, y)]
-    a, b = (r - r.mean() for r in ranks)
+    a, b = (r - (len(r) - 1) / 2 for r in ranks)
     scale = np.sqrt((a @ a) * (b @ b))
     return float(a @ b / scale) if scale > 0 else float("nan")
 
@@ -63,9 +70,9 @@ def _ranks(values: Floats) -> Floats:
 def _directions(weights: Floats) -> Floats:
     """Weights (batches, n) less their mean, scaled to length 1: their products are correlations."""
     centred = weights - weights.mean(axis=1, keepdims=True)
-    length = np.linalg.norm(centred, axis=1, keepdims=True)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        directions: Floats = centred / length
+    differ = np.abs(centred).max(axis=1) > ALIKE * np.abs(weights).max(axis=1)
+    directions: Floats = centred[differ]
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     return directions
 
 

@@ -76,6 +76,53 @@ def test_learning_equals_a_loop_by_hand(experts, gate):
 
 
 @pytest.mark.parametrize("combination", ["product", "mixture"])
+@pytest.mark.parametrize("softmax", [False, True])
+def test_a_gating_lstm_learns_along_as_in_a_loop_by_hand(combination, softmax):
+    """One loss, one Adam for all; the experts' gradients are clipped, the gate's is not."""
+    learner = Experts(
+        11, 4, experts=3, combination=combination, gate="lstm", softmax_gate=softmax,
+        gate_hidden=4, gate_embedding=3, clip=0.1, iterations=1, **SMALL,
+    )  # fmt: skip
+    gate = learner.network.gate
+    models = [reference_of(learner, i) for i in range(3)]
+    embedding, lstm = torch.nn.Embedding(11, 3), torch.nn.LSTM(3, 4, bias=False)
+    decoder = gate.decoder.detach().clone().requires_grad_()
+    with torch.no_grad():
+        embedding.weight.copy_(gate.embedding)
+        for weight, own in ((lstm.weight_ih_l0, gate.w_in), (lstm.weight_hh_l0, gate.w_rec)):
+            weight.copy_(own[0].T.view(4, 4, -1)[[0, 1, 3, 2]].reshape(16, -1))
+    experts = [p for model in models for p in model.parameters() if p.requires_grad]
+    adam = torch.optim.Adam([*experts, *embedding.parameters(), *lstm.parameters(), decoder])
+    hidden, gate_hidden = [None] * 3, None
+    for step in range(3):
+        x, y = tokens(step, 7, 2), tokens(10 + step, 7, 2)
+        outputs = [
+            model[1](model[0](torch.tensor(x)), h) for model, h in zip(models, hidden, strict=True)
+        ]
+        logits = torch.stack([m[2](o) for m, (o, _) in zip(models, outputs, strict=True)])
+        along, gate_after = lstm(embedding(torch.tensor(x)), gate_hidden)
+        weights = along @ decoder  # (w, b, 3)
+        weights = weights.softmax(-1) if softmax else weights
+        if combination == "product":
+            combined = torch.einsum("wbi,iwbv->wbv", weights, logits).log_softmax(-1)
+        else:
+            shares = weights.softmax(-1)
+            combined = torch.einsum("wbi,iwbv->wbv", shares, logits.softmax(-1)).log()
+            weights = shares
+        assert np.allclose(learner.predict(x), combined.detach().numpy(), atol=1e-5)
+        mean = weights.mean(dim=(0, 1)).detach().numpy()
+        assert np.allclose(learner.gate_weights(), mean, atol=1e-6)
+        learner.learn(x, y)
+        adam.zero_grad()
+        F.nll_loss(combined.flatten(0, 1), torch.tensor(y).flatten()).backward()
+        for model in models:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        adam.step()
+        hidden = [tuple(h.detach() for h in after) for _, after in outputs]
+        gate_hidden = tuple(h.detach() for h in gate_after)
+
+
+@pytest.mark.parametrize("combination", ["product", "mixture"])
 @pytest.mark.parametrize("gate", ["fixed", "plastic", "lstm", "newton"])
 def test_permuting_the_experts_permutes_the_weights_and_nothing_else(combination, gate):
     if (combination, gate) == ("mixture", "newton"):

@@ -65,9 +65,20 @@ def report(command: ReportCommand, options: Options) -> None:
 
 def generate(command: GenerateCommand, options: Options) -> None:
     """`calm generate`."""
-    from calm.generate import generate
+    from calm.generate import generate, generate_after
 
-    print(generate(command.run, command.length, command.class_name, command.seed))
+    length, class_name, seed = command.length, command.class_name, command.seed
+    if command.after is None:
+        print(generate(command.run, length, class_name, seed))
+        return
+    counts = command.after.split(",")
+    if not all(count.strip().isdecimal() for count in counts):
+        raise CalmError(
+            f"--after is {command.after!r}: expected numbers of batches with commas between them, "
+            "such as 0,5,10"
+        )
+    texts = generate_after(command.run, length, class_name, [int(c) for c in counts], seed)
+    print("\n\n".join(f"{title}:\n{text}" for title, text in texts))
 
 
 def check(command: CheckCommand, options: Options) -> None:

@@ -98,6 +98,7 @@ class GenerateCommand:
     Examples:
       calm generate runs/synthetic-lstm-tiny-s0 --length 300
       calm generate runs/synthetic-lstm-tiny-s0 --class coro
+      calm generate runs/synthetic-lstm-tiny-s0 --class coro --after 0,5,10,50
     """
 
     run: Annotated[Positional[Path], arg(metavar="RUN")]
@@ -106,6 +107,8 @@ class GenerateCommand:
     """How many tokens."""
     class_name: Annotated[str | None, arg(name="class", metavar="NAME")] = None
     """First learn 10 batches of this class, as after a switch."""
+    after: Annotated[str | None, arg(metavar="COUNT[,COUNT ...]", help_behavior_hint="")] = None
+    """Write a text after each of so many batches of the class; 0 is where the run stands."""
     seed: int = 0
     """Seed of the sampling."""
 

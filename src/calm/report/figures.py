@@ -91,7 +91,7 @@ def _runs_on_one_stream(groups: Sequence[Group]) -> list[Run]:
     return [run for run in runs if run.config.seed == seed]
 
 
-def shade_classes(axes: Axes, records: Records) -> dict[str, str]:
+def shade_classes(axes: Axes, records: Records, alpha: float = 0.55) -> dict[str, str]:
     """Shade every fragment by its class; returns the shades by class."""
     names = sorted(set(records.class_name.tolist()))
     shades = dict(zip(names, cycle(SHADES), strict=False))
@@ -99,7 +99,7 @@ def shade_classes(axes: Axes, records: Records) -> dict[str, str]:
     bounds = [0, *edges.tolist(), len(records.fragment)]
     for first, last in pairwise(bounds):
         shade = shades[str(records.class_name[first])]
-        axes.axvspan(first, last, color=shade, alpha=0.55, linewidth=0)
+        axes.axvspan(first, last, color=shade, alpha=alpha, linewidth=0)
     return shades
 
 

@@ -10,15 +10,18 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from calm.analysis import LAST, GateSimilarity, gate_similarity, tree_agreement
-from calm.metrics import summarise
-from calm.report.figures import POINTS, shade_classes
+from calm.metrics import Summary, summarise
+from calm.report.figures import LINES, POINTS, shade_classes
 from calm.report.runs import Group, Run
 
 Floats = NDArray[np.float64]
 
 
 def gate_facts(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Describe the gates of every gated learner, means over its seeds: nan where undefined."""
+    """Describe the gates of every gated learner by means over its seeds, nan where undefined.
+
+    `tree` is the rank correlation with the true tree, None where there is none.
+    """
     facts = []
     for group in groups:
         runs = [run for run in group.runs if run.gates is not None]
@@ -34,7 +37,7 @@ def gate_facts(groups: Sequence[Group]) -> list[dict[str, Any]]:
             {
                 "learner": group.learner,
                 "within": summarise([float(np.diag(s.between).mean()) for s in found]),
-                "between": summarise([float(_off_diagonal(s.between).mean()) for s in found]),
+                "between": summarise([_mean_off_diagonal(s.between) for s in found]),
                 "over_time": summarise([float(s.over_time.mean()) for s in found]),
                 "tree": summarise(agreements) if agreements else None,
             }
@@ -45,11 +48,9 @@ def gate_facts(groups: Sequence[Group]) -> list[dict[str, Any]]:
 def gate_sentence(fact: dict[str, Any]) -> str:
     """Say it in a line."""
 
-    def number(summary: Any) -> str:
-        if math.isnan(summary.mean):
-            return "–"
+    def number(summary: Summary) -> str:
         interval = "" if math.isnan(summary.interval) else f" ± {summary.interval:.2f}"
-        return f"{summary.mean:.2f}{interval}"
+        return f"{_shown(summary.mean)}{interval}"
 
     sentence = (
         f"gate of {fact['learner']}: correlation of its weights within a class "
@@ -84,7 +85,7 @@ def similarity(run: Run) -> GateSimilarity:
 def _draw_weights(figure: Figure, grid: Any, run: Run, gates: Floats) -> None:
     inner = grid[0, :2].subgridspec(2, 1, height_ratios=(0.06, 1), hspace=0.02)
     strip, axes = figure.add_subplot(inner[0]), figure.add_subplot(inner[1])
-    shades = shade_classes(strip, run.records)
+    shades = shade_classes(strip, run.records, alpha=1)
     strip.set(xlim=(0, len(gates)), xticks=[], yticks=[])
     for name, shade in shades.items():
         strip.plot([], [], color=shade, linewidth=6, label=name)
@@ -99,8 +100,9 @@ def _draw_weights(figure: Figure, grid: Any, run: Run, gates: Floats) -> None:
     counts = np.diff([*starts, len(gates)])[:, None]
     drawn = (np.add.reduceat(gates, starts, axis=0) / counts)[:, order].T
     limit = float(np.quantile(np.abs(drawn), 0.995)) or 1.0
+    low, colours = (-limit, "RdBu_r") if drawn.min() < 0 else (0, "Blues")
     image = axes.imshow(
-        drawn, aspect="auto", cmap="RdBu_r", vmin=-limit, vmax=limit, interpolation="nearest",
+        drawn, aspect="auto", cmap=colours, vmin=low, vmax=limit, interpolation="nearest",
         extent=(0, len(gates), gates.shape[1], 0),
     )  # fmt: skip
     axes.set(xlabel="batch", ylabel="expert, by the class that uses it most")
@@ -114,8 +116,8 @@ def _draw_matrix(figure: Figure, axes: Axes, found: GateSimilarity) -> None:
         for j in places:
             value = found.between[i, j]
             axes.text(
-                j, i, "–" if math.isnan(value) else f"{value:.2f}", ha="center", va="center",
-                fontsize=8, color="white" if abs(value) > 0.6 else "black",
+                j, i, _shown(value), ha="center", va="center", fontsize=8,
+                color="white" if abs(value) > 0.6 else "black",
             )  # fmt: skip
     axes.set(xticks=places, yticks=places, xticklabels=found.classes, yticklabels=found.classes)
     axes.set_title(f"correlation of weights, last {LAST} batches of each class", fontsize=9)
@@ -123,12 +125,18 @@ def _draw_matrix(figure: Figure, axes: Axes, found: GateSimilarity) -> None:
 
 def _draw_over_time(axes: Axes, found: GateSimilarity) -> None:
     places = np.arange(len(found.classes))
-    axes.bar(places, np.nan_to_num(found.over_time), color="#0072b2", width=0.6)
-    axes.set(xticks=places, xticklabels=found.classes, ylim=(min(0, *found.over_time, 0), 1))
+    values = np.nan_to_num(found.over_time)
+    bars = axes.bar(places, values, color=LINES[0], width=0.6)
+    axes.bar_label(bars, [_shown(value) for value in found.over_time], padding=2, fontsize=8)
+    axes.set(xticks=places, xticklabels=found.classes, ylim=(min(0, values.min() * 1.1), 1.08))
     axes.set_title(f"correlation with the {LAST} batches before them", fontsize=9)
     axes.grid(axis="y", alpha=0.3)
 
 
-def _off_diagonal(matrix: Floats) -> Floats:
-    values: Floats = matrix[~np.eye(len(matrix), dtype=bool)]
-    return values
+def _shown(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.2f}"
+
+
+def _mean_off_diagonal(matrix: Floats) -> float:
+    values = matrix[~np.eye(len(matrix), dtype=bool)]
+    return float(values.mean()) if values.size else math.nan

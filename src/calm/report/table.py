@@ -93,12 +93,18 @@ def latex(settings: Mapping[str, Sequence[Group]]) -> str:
 
 def to_json(settings: Mapping[str, Sequence[Group]]) -> str:
     """Return everything measured, every seed, as JSON."""
+    facts = {(s, f["learner"]): f for s, groups in settings.items() for f in gate_facts(groups)}
     data = {
         setting: [
             {
                 "learner": group.learner,
                 "oracle": group.oracle,
                 **{key: _finite(asdict(s)) for key, s in summaries(group.results).items()},
+                "gate": {
+                    key: _finite(asdict(value))
+                    for key, value in facts.get((setting, group.learner), {}).items()
+                    if isinstance(value, Summary)
+                },
                 "results": [result.to_dict() for result in group.results],
                 "runs": [str(run.path) for run in group.runs],
             }

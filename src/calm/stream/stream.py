@@ -11,6 +11,7 @@ from calm.errors import CalmError
 from calm.stream.plan import Boundary, make_plan, mean_in_batches
 
 CHUNK = 256  # batches read at once
+SHORTER = "take fewer fragments or a smaller mean length"
 
 
 class Batch:
@@ -143,7 +144,8 @@ class Stream:
         A stream that reads all has no such half; its rows are given from the dev half then.
         """
         split: Split = "test" if self.split == "dev" else "dev"
-        return self._columns(self._find_rows(class_index, split, count), 0, count)
+        rows = self._find_rows(class_index, split, count, "ask for less of it")
+        return self._columns(rows, 0, count)
 
     def _read(self, fragment: int, offset: int, stop: int) -> NDArray[np.int64]:
         """Read batches offset … stop-1 of a fragment: the token before them, then their targets."""
@@ -171,7 +173,9 @@ class Stream:
             columns[:, row] = self.corpora.tokens(rows.class_index, origin + start, origin + stop)
         return columns
 
-    def _find_rows(self, class_index: int, split: Split, needed: int) -> "Rows":
+    def _find_rows(
+        self, class_index: int, split: Split, needed: int, advice: str = SHORTER
+    ) -> "Rows":
         """Give every row its own region of a class; an error if one is shorter than needed."""
         begin, end = self.corpora.extent(class_index, split)
         entry = self.corpora.entry
@@ -181,7 +185,7 @@ class Stream:
             raise CalmError(
                 f"the text of {self.classes[class_index]!r} is too short: {needed * self.rows:,} "
                 f"tokens of it are needed and its {split} split has {end - begin:,} for "
-                f"{self.rows} rows; take fewer fragments or a smaller mean length"
+                f"{self.rows} rows; {advice}"
             )
         return Rows(class_index, [first + row * region for row in range(self.rows)])
 

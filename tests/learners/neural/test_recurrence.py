@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch import nn
 
+from calm.learners.neural import recurrence
 from calm.learners.neural.recurrence import lstm_layer
 
 
@@ -30,7 +31,10 @@ def gradients_of(layer, hidden):
 
 @pytest.mark.parametrize("experts", [1, 3])
 @pytest.mark.parametrize("window", [1, 6])
-def test_each_expert_is_an_lstm_layer_and_so_is_its_gradient(experts, window):
+@pytest.mark.parametrize("packed", [1, recurrence.PACKED])
+def test_each_expert_is_an_lstm_layer_and_so_is_its_gradient(monkeypatch, experts, window, packed):
+    """Whether weights are laid out in advance, as large ones are, or not."""
+    monkeypatch.setattr(recurrence, "PACKED", packed)
     source = torch.Generator().manual_seed(0)
     layers = [nn.LSTM(7, 5) for _ in range(experts)]
     x = torch.randn(experts, window, 3, 7, generator=source, requires_grad=True)

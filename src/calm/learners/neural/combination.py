@@ -6,10 +6,13 @@ position, (positions, n). A combination does not know where they come from.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from calm.learners.neural import slope
 
 CHUNK = 1 << 22  # numbers that are worked on at a time where memory matters
 
@@ -61,6 +64,8 @@ class Product(Combination):
 
     def slope(self, logits: Tensor, targets: Tensor) -> Slope:
         """Mean over positions of E[ỹ_i] - ỹ_i(target)."""
+        if slope.applies(logits):
+            return partial(slope.product_slope, logits, targets)
 
         def gradient(weights: Tensor) -> Tensor:
             total = torch.zeros_like(weights)
