@@ -84,6 +84,7 @@ LEARNERS = {
     "mos": Named("calm.learners.mos:MixtureOfSoftmaxes", {}, SOFTMAXES),
     "transformer": Named("calm.learners.transformer:Transformer", {}, BLOCKS),
     "experts": Named("calm.learners.experts:Experts"),
+    "counts": Named("calm.learners.counts.learner:Counts"),
     "floor": Named("calm.learners.floor:Floor"),
     "floor-known": Named("calm.learners.floor:FloorKnown"),
 }

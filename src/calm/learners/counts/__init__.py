@@ -1,0 +1,10 @@
+"""A product of count-based experts under plastic weights.
+
+tree      what followed each context, and how often
+features  what every expert adds to what shorter contexts say
+words     contexts made of words
+classes   which class is it: a table of counts for each
+predict   the product, position by position
+mixer     the experts' weights
+learner   all of it, as a learner
+"""

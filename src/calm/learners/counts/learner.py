@@ -1,0 +1,300 @@
+"""A product of count-based experts under plastic weights."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from calm.learners.base import GatedLearner, State, Tokens
+from calm.learners.counts.classes import Classes, Patience
+from calm.learners.counts.mixer import Mixer, Rates, Trace
+from calm.learners.counts.predict import (
+    CIRCUMSTANCES,
+    Model,
+    Past,
+    circumstance_rows,
+    last_losses,
+    predict_batch,
+)
+from calm.learners.counts.tree import (
+    Array,
+    add,
+    find_or_add,
+    make_tree,
+    size_in_bytes,
+    tree_from_state,
+    tree_state,
+    with_room,
+    without_rare,
+)
+from calm.learners.counts.words import CONTEXTS, WordContexts
+
+ROOT_DISCOUNT = 0.5
+SWITCH = 0.02  # how probable a switch is taken to be before every batch
+LARGE = 4096  # a vocabulary from here on is taken for one of words
+NOTHING = 1 << 31  # above any label
+
+
+@dataclass(frozen=True)
+class Level:
+    """What differs between text in characters and text in words."""
+
+    order: int
+    class_order: int
+    words: bool
+    low: int
+    high: int
+    patience: Patience
+    discounts: tuple[float, float, float]
+    recent: float  # share of a cache of recent symbols that is kept from batch to batch; 0: none
+
+
+LEVELS = {
+    "char": Level(8, 6, True, 3, 3, Patience(0.2, 0.45, 0.08), (0.8, 0.9, 1.0), 0.0),
+    "word": Level(3, 2, False, 1, 1, Patience(0.1, 0.3, 0.02), (0.8, 0.9, 1.0), 0.9),
+}
+
+
+class Counts(GatedLearner):
+    """Counts of several orders, of all text and of the class it is taken to be, and of words.
+
+    `level`: settings for characters or words; by the size of the vocabulary if `auto`. `order`: of
+    the longest context, if not the level's. `tables`: how many classes there may be at a time; 0
+    for no classes. `words`: contexts of words, at level char. `trust`: the power of the inputs'
+    likelihood that decides, within a window, which class it is. `memory`: a budget in MB; where it
+    would be passed, contexts that were seen once are forgotten, or more if that is not enough.
+    """
+
+    def __init__(
+        self,
+        vocabulary: int,
+        seed: int,
+        level: Literal["auto", "char", "word"] = "auto",
+        order: int | None = None,
+        tables: int = 8,
+        words: bool = True,
+        trust: float = 1.0,
+        rate: float = 0.02,
+        fine_rate: float = 0.03,
+        memory: float = 4000.0,
+    ) -> None:
+        if (order is not None and order < 1) or tables < 0 or memory <= 0:
+            raise ValueError("order starts at 1, tables at 0; memory is above 0")
+        if min(rate, fine_rate, trust) < 0:
+            raise ValueError("rates and trust start at 0")
+        if level == "auto":
+            level = "word" if vocabulary >= LARGE else "char"
+        chosen = LEVELS[level]
+        order = order or chosen.order
+        class_order = min(chosen.class_order, order) if tables else 0
+        self._model = Model(
+            order, class_order, min(chosen.low, order), min(chosen.high, order), trust,
+            np.tile([0.0, *chosen.discounts], (order + 1, 1)),
+        )  # fmt: skip
+        self._vocabulary, self._tables, self._recent = vocabulary, tables, chosen.recent
+        self._budget = memory * 1e6
+        share = 0.25 if words and chosen.words else 0.0
+        self._words = WordContexts(vocabulary, int(share * self._budget))
+        self._contexts = CONTEXTS if share else 0
+        self._budget -= share * self._budget
+        self._tree = make_tree(1, 1 + tables, vocabulary)
+        self._classes = Classes(tables, chosen.patience)
+        self._mixer = self._make_mixer(Rates(rate, fine_rate))
+        self._cache = np.zeros(vocabulary)
+        self._belief = np.zeros(1 + tables)
+        self._rows = np.empty((0, order), dtype=np.int64)
+        self._read = False
+        self._features = 1 << 12
+        self._pending: tuple[Tokens, Past, Trace] | None = None
+
+    @property
+    def table(self) -> int:
+        """The table that the last batch went to: what class it is believed to be."""
+        return self._classes.current
+
+    def predict(self, inputs: Tokens) -> NDArray[np.float32]:
+        """(w, b) -> log-probabilities (w, b, V)."""
+        w, b = inputs.shape
+        out = np.empty((w, b, self._vocabulary), dtype=np.float32)
+        while True:
+            past, trace = self._past(inputs), self._trace(w, b)
+            weights = self._mixer.weights
+            trees = self._tree, self._words.tree
+            if predict_batch(self._model, *trees, past, weights, inputs, trace, out):
+                break
+            self._features *= 2
+        self._pending = inputs.copy(), past, trace
+        return out
+
+    def learn(self, inputs: Tokens, targets: Tokens) -> None:
+        """Fit the weights, find the table, then count."""
+        if self._pending is None or not np.array_equal(self._pending[0], inputs):
+            self.predict(inputs)
+        assert self._pending is not None
+        _, past, trace = self._pending
+        self._pending = None
+        self._mixer.learn(targets, past.dense, trace)
+        self._choose_table(targets, past, trace)
+        self._make_room(inputs.size)
+        count_batch(self._tree, inputs, targets, past.rows, self._classes.current)
+        if self._contexts:
+            self._words.learn(inputs, targets)
+        if self._recent:
+            self._cache *= self._recent
+            self._cache += np.bincount(targets.ravel(), minlength=self._vocabulary)
+        self._move(inputs, read=False)
+
+    def read(self, inputs: Tokens) -> None:
+        """Move on past inputs (w, b): contexts run on, and they are evidence for a class."""
+        self.predict(inputs)
+        assert self._pending is not None
+        self._belief = self._pending[1].belief
+        self._pending = None
+        self._words.read(inputs)
+        self._move(inputs, read=True)
+
+    def gate_weights(self) -> NDArray[np.float64] | None:
+        """Mean weights in the last prediction: orders of all text, of the class, words, order 0."""
+        return None if self._pending is None else self._pending[2].share
+
+    def state(self) -> State:
+        """Everything."""
+        parts = {
+            "tree": tree_state(self._tree), "classes": self._classes.state(),
+            "mixer": self._mixer.state(),
+        }  # fmt: skip
+        if self._contexts:
+            parts["words"] = self._words.state()
+        named = {f"{part}.{name}": a for part, state in parts.items() for name, a in state.items()}
+        return {
+            **named, "belief": self._belief, "rows": self._rows, "cache": self._cache,
+            "read": np.array(self._read),
+        }  # fmt: skip
+
+    def load_state(self, state: State) -> None:
+        """Restore it."""
+
+        def part(name: str) -> State:
+            prefix = f"{name}."
+            return {k.removeprefix(prefix): a for k, a in state.items() if k.startswith(prefix)}
+
+        self._tree = tree_from_state(part("tree"), 1, 1 + self._tables, self._vocabulary)
+        self._classes.load_state(part("classes"))
+        self._mixer.load_state(part("mixer"))
+        if self._contexts:
+            self._words.load_state(part("words"))
+        self._belief, self._rows = state["belief"].copy(), state["rows"].copy()
+        self._cache, self._read = state["cache"].copy(), bool(state["read"])
+        self._pending = None
+
+    def _make_mixer(self, rates: Rates) -> Mixer:
+        """Let the class's experts count somewhat more than those of all text, words a little."""
+        order, class_order = self._model.order, self._model.class_order
+        all_text, of_class = (0.4, 0.6) if class_order else (1.0, 0.0)
+        dense = [all_text] + ([of_class] if class_order else []) + ([0.1] if self._recent else [])
+        start = [all_text] * order + [of_class] * class_order + [0.1] * self._contexts + dense
+        rows = circumstance_rows(order, self._vocabulary)
+        return Mixer(np.array(start), len(start) - len(dense), rows, rates)
+
+    def _past(self, inputs: Tokens) -> Past:
+        b = inputs.shape[1]
+        rows = self._rows
+        if len(rows) != b:
+            rows = np.full((b, self._model.order), -1, dtype=np.int64)
+        none = np.empty((*inputs.shape, 0), dtype=np.int32)
+        zeroth = self._frequencies()
+        home = self._classes.current
+        return Past(
+            rows=rows,
+            word_nodes=self._words.follow(inputs) if self._contexts else none,
+            home=home,
+            active=self._classes.active,
+            belief=self._belief.copy(),
+            zeroth=zeroth,
+            dense=self._dense(zeroth, home),
+            read=self._read,
+        )
+
+    def _frequencies(self) -> Array:
+        """How often each symbol is, in all text and in every table: (columns, V)."""
+        counts = self._tree.counts[: self._vocabulary].T.astype(np.float64)
+        n = counts.sum(axis=1, keepdims=True)
+        rest = ROOT_DISCOUNT * np.count_nonzero(counts, axis=1)[:, None]
+        known = np.maximum(counts - ROOT_DISCOUNT, 0) + rest / self._vocabulary
+        return np.where(n > 0, known / np.maximum(n, 1), 1 / self._vocabulary)
+
+    def _dense(self, zeroth: Array, home: int) -> Array:
+        """Experts of order 0, and of what was recent: (d, V), relative to what is below them."""
+        features = [np.log(zeroth[0] * self._vocabulary)]
+        if self._model.class_order:
+            features.append(np.log(zeroth[home] * self._vocabulary))
+        if self._recent:
+            recent = self._cache / max(self._cache.sum(), 1)
+            features.append(np.log1p(recent / zeroth[0]))
+        return np.stack(features)
+
+    def _trace(self, w: int, b: int) -> Trace:
+        positions, sparse = w * b, self._mixer.weights.chosen.shape[1]
+        everything = len(self._mixer.weights.own)
+        return Trace(
+            nodes=np.zeros((w, b, self._model.order + 1), dtype=np.int32),
+            losses=np.zeros(1 + self._tables),
+            start=np.zeros((positions, sparse + 1), dtype=np.int64),
+            names=np.empty(self._features, dtype=np.int32),
+            values=np.empty(self._features),
+            bucket=np.zeros((positions, sparse), dtype=np.int64),
+            circumstances=np.zeros((positions, CIRCUMSTANCES), dtype=np.int64),
+            expected=np.zeros((positions, everything)),
+            share=np.zeros(everything),
+        )
+
+    def _choose_table(self, targets: Tokens, past: Past, trace: Trace) -> None:
+        """Find the table for a batch, and what to believe before the next one."""
+        losses = trace.losses
+        last_losses(self._model, self._tree, trace.nodes[-1], targets[-1], past, losses)
+        expected = float(-np.log(past.zeroth[0, targets]).mean())
+        current = self._classes.choose(losses / targets.size, expected, self._tree.counts)
+        others = max(int(self._classes.active.sum()) - 2, 1)
+        self._belief = np.full_like(self._belief, np.log(SWITCH / others))
+        self._belief[current] = np.log(1 - SWITCH)
+
+    def _make_room(self, positions: int) -> None:
+        """Make room for a batch; forget what was rare if that would pass the budget."""
+        order = self._model.order
+        room = positions * order, positions * (order + 1) * 8
+        grown = with_room(self._tree, *room)
+        least = 2
+        while size_in_bytes(grown) > self._budget and grown is not self._tree:
+            self._tree, _ = without_rare(self._tree, 1, least, NOTHING)
+            grown = with_room(self._tree, *room)
+            least *= 2
+        self._tree = grown
+
+    def _move(self, inputs: Tokens, read: bool) -> None:
+        rows = self._rows
+        if len(rows) != inputs.shape[1]:
+            rows = np.full((inputs.shape[1], self._model.order), -1, dtype=np.int64)
+        longer = np.concatenate([rows, inputs.T], axis=1)
+        self._rows = np.ascontiguousarray(longer[:, -self._model.order :])
+        self._read = read
+
+
+@njit(cache=True)
+def count_batch(tree, inputs, targets, rows, column):  # type: ignore[no-untyped-def]
+    """Count every target after its contexts, making those that are new."""
+    order = rows.shape[1]
+    nodes = np.empty(order + 1, dtype=np.int32)
+    rows = rows.copy()
+    for j in range(inputs.shape[0]):
+        for r in range(inputs.shape[1]):
+            rows[r, : order - 1] = rows[r, 1:]
+            rows[r, order - 1] = inputs[j, r]
+            nodes[:] = -1
+            nodes[0] = 0
+            for k in range(1, order + 1):
+                if rows[r, order - k] < 0:
+                    break
+                nodes[k] = find_or_add(tree, nodes[k - 1], rows[r, order - k])
+            add(tree, nodes, targets[j, r], column)

@@ -1,0 +1,130 @@
+"""Contexts made of words: what is spelled of the current word, alone and after the words before it.
+
+Nobody says which symbol separates words; it is taken to be the most frequent one. A word is the
+node that its letters lead to, so words are never confused either.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from calm.learners.base import State, Tokens
+from calm.learners.counts.tree import (
+    MOST,
+    entry_or_add,
+    find,
+    find_or_add,
+    make_tree,
+    size_in_bytes,
+    tree_from_state,
+    tree_state,
+    with_room,
+    without_rare,
+)
+
+ROOTS = 4  # none, then of words, of words after the last one, of words after the one before it
+WORD, PAIR, TRIPLE, SKIP, LAST, BEFORE = range(6)  # a row's nodes: contexts first, then two words
+CONTEXTS = 4
+REFERENCE = 1 << 30  # a label from here on names a word
+
+Array = NDArray[Any]
+
+
+class WordContexts:
+    """For every row, the nodes of four contexts of words; and what followed them."""
+
+    def __init__(self, vocabulary: int, budget: int) -> None:
+        self._vocabulary, self._budget = vocabulary, budget
+        self.tree = make_tree(ROOTS, 1, vocabulary)
+        self._frequency = np.zeros(vocabulary, dtype=np.int64)
+        self._rows = np.empty((0, 6), dtype=np.int32)
+
+    def follow(self, inputs: Tokens) -> Array:
+        """Return the contexts at every position, (w, b, 4), -1 for those never seen."""
+        nodes, _ = self._walk(inputs, False)
+        return nodes
+
+    def read(self, inputs: Tokens) -> None:
+        """Move on past the inputs."""
+        _, self._rows = self._walk(inputs, False)
+
+    def learn(self, inputs: Tokens, targets: Tokens) -> None:
+        """Move on, making contexts that are new, and count what followed them."""
+        room = CONTEXTS * inputs.size
+        self._make_room(3 * room, 2 * room * 8)
+        nodes, self._rows = self._walk(inputs, True)
+        _count(self.tree, nodes, targets)
+        self._frequency += np.bincount(inputs.ravel(), minlength=self._vocabulary)
+
+    def state(self) -> State:
+        """Everything."""
+        return {**tree_state(self.tree), "frequency": self._frequency, "rows": self._rows}
+
+    def load_state(self, state: State) -> None:
+        """Restore it."""
+        self.tree = tree_from_state(state, ROOTS, 1, self._vocabulary)
+        self._frequency, self._rows = state["frequency"].copy(), state["rows"].copy()
+
+    def _walk(self, inputs: Tokens, create: bool) -> tuple[Array, Array]:
+        w, b = inputs.shape
+        rows = self._rows.copy() if len(self._rows) == b else np.full((b, 6), -1, dtype=np.int32)
+        nodes = np.empty((w, b, CONTEXTS), dtype=np.int32)
+        _follow(self.tree, inputs, int(self._frequency.argmax()), rows, nodes, create)
+        return nodes, rows
+
+    def _make_room(self, nodes: int, entries: int) -> None:
+        grown = with_room(self.tree, nodes, entries)
+        least = 2
+        while size_in_bytes(grown) > self._budget and grown is not self.tree:
+            kept, new = without_rare(self.tree, ROOTS, least, REFERENCE)
+            self._rows = np.where(self._rows >= 0, new[self._rows], -1).astype(np.int32)
+            self.tree = kept
+            grown = with_room(kept, nodes, entries)
+            least *= 2
+        self.tree = grown
+
+
+@njit(cache=True)
+def _child(tree, node, label, create):  # type: ignore[no-untyped-def]
+    if node < 0 or label < 0:
+        return np.int32(-1)
+    if create:
+        return find_or_add(tree, node, label)
+    return find(tree.slots, tree.parent, tree.label, node, label)
+
+
+@njit(cache=True)
+def _follow(tree, inputs, separator, rows, nodes, create):  # type: ignore[no-untyped-def]
+    """Move rows (b, 6) along the inputs (w, b); nodes (w, b, 4): the contexts after each."""
+    for j in range(inputs.shape[0]):
+        for r in range(inputs.shape[1]):
+            symbol, row = inputs[j, r], rows[r]
+            if symbol == separator:
+                if row[WORD] != 1:  # not a second separator
+                    row[BEFORE] = row[LAST]
+                    row[LAST] = row[WORD]
+                last = REFERENCE + row[LAST] if row[LAST] >= 0 else -1
+                before = REFERENCE + row[BEFORE] if row[BEFORE] >= 0 else -1
+                row[WORD] = 1
+                row[PAIR] = _child(tree, 2, last, create)
+                row[TRIPLE] = _child(tree, row[PAIR], before, create)
+                row[SKIP] = _child(tree, 3, before, create)
+            else:
+                for i in range(CONTEXTS):
+                    row[i] = _child(tree, row[i], symbol, create)
+            for i in range(CONTEXTS):
+                nodes[j, r, i] = row[i]
+
+
+@njit(cache=True)
+def _count(tree, nodes, targets):  # type: ignore[no-untyped-def]
+    """Count the targets after every context."""
+    for j in range(targets.shape[0]):
+        for r in range(targets.shape[1]):
+            for i in range(CONTEXTS):
+                if nodes[j, r, i] >= 0:
+                    e = entry_or_add(tree, nodes[j, r, i], targets[j, r])
+                    if tree.counts[e, 0] < MOST:
+                        tree.counts[e, 0] += 1
