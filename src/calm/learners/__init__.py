@@ -85,6 +85,7 @@ LEARNERS = {
     "transformer": Named("calm.learners.transformer:Transformer", {}, BLOCKS),
     "experts": Named("calm.learners.experts:Experts"),
     "counts": Named("calm.learners.counts.learner:Counts"),
+    "counts-lstm": Named("calm.learners.counts_lstm:CountsLSTM"),
     "floor": Named("calm.learners.floor:Floor"),
     "floor-known": Named("calm.learners.floor:FloorKnown"),
 }

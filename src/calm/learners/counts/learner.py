@@ -43,6 +43,7 @@ class Level:
 
     order: int
     class_order: int
+    tables: int
     words: bool
     low: int
     high: int
@@ -52,8 +53,8 @@ class Level:
 
 
 LEVELS = {
-    "char": Level(8, 6, True, 3, 3, Patience(0.2, 0.45, 0.08), (0.8, 0.9, 1.0), 0.0),
-    "word": Level(3, 2, False, 1, 1, Patience(0.1, 0.3, 0.02), (0.8, 0.9, 1.0), 0.9),
+    "char": Level(8, 6, 8, True, 3, 3, Patience(0.2, 0.45, 0.08), (0.8, 0.9, 1.0), 0.0),
+    "word": Level(3, 2, 0, False, 1, 1, Patience(0.1, 0.3, 0.02), (0.8, 0.9, 1.0), 0.8),
 }
 
 
@@ -61,10 +62,11 @@ class Counts(GatedLearner):
     """Counts of several orders, of all text and of the class it is taken to be, and of words.
 
     `level`: settings for characters or words; by the size of the vocabulary if `auto`. `order`: of
-    the longest context, if not the level's. `tables`: how many classes there may be at a time; 0
-    for no classes. `words`: contexts of words, at level char. `trust`: the power of the inputs'
-    likelihood that decides, within a window, which class it is. `memory`: a budget in MB; where it
-    would be passed, contexts that were seen once are forgotten, or more if that is not enough.
+    the longest context, if not the level's. `tables`: how many classes there may be at a time, if
+    not the level's: 8 for characters, and 0 for words, where they did not help. `words`: contexts
+    of words, at level char. `trust`: the power of the inputs' likelihood that decides, within a
+    window, which class it is. `memory`: a budget in MB; where it would be passed, contexts that
+    were seen once are forgotten, or more if that is not enough.
     """
 
     def __init__(
@@ -73,14 +75,14 @@ class Counts(GatedLearner):
         seed: int,
         level: Literal["auto", "char", "word"] = "auto",
         order: int | None = None,
-        tables: int = 8,
+        tables: int | None = None,
         words: bool = True,
         trust: float = 1.0,
         rate: float = 0.02,
         fine_rate: float = 0.03,
         memory: float = 4000.0,
     ) -> None:
-        if (order is not None and order < 1) or tables < 0 or memory <= 0:
+        if (order is not None and order < 1) or (tables or 0) < 0 or memory <= 0:
             raise ValueError("order starts at 1, tables at 0; memory is above 0")
         if min(rate, fine_rate, trust) < 0:
             raise ValueError("rates and trust start at 0")
@@ -88,6 +90,7 @@ class Counts(GatedLearner):
             level = "word" if vocabulary >= LARGE else "char"
         chosen = LEVELS[level]
         order = order or chosen.order
+        tables = chosen.tables if tables is None else tables
         class_order = min(chosen.class_order, order) if tables else 0
         self._model = Model(
             order, class_order, min(chosen.low, order), min(chosen.high, order), trust,
