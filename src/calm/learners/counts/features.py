@@ -80,7 +80,7 @@ def add_expert(  # type: ignore[no-untyped-def]
             v = symbols[e]
             more = (c - discount[min(c, 3)]) / below
             names[used] = v
-            values[used] = np.log1p(more / q[v])
+            values[used] = np.log(1.0 + more / q[v])
             used += 1
             if moves:
                 q[v] += more
