@@ -108,10 +108,10 @@ def test_a_tree_equals_dicts_by_whole_context(text):
 
 def test_a_long_text_equals_dicts_by_whole_context():
     draws = np.random.default_rng(0)
-    text = list(zip(draws.integers(0, V, 4000).tolist(), draws.integers(0, COLUMNS, 4000).tolist()))
+    text = draws.integers(0, [V, COLUMNS], (4000, 2)).tolist()
     tree = grow(small_tree(), text)
     assert contents(tree) == transcribe(text)
-    live = [range(b, b + s) for b, s in zip(tree.begin[: tree.used[NODES]], tree.size)]
+    live = [range(b, b + s) for b, s in zip(tree.begin, tree.size, strict=True)]
     assert len({e for block in live for e in block}) == sum(map(len, live))  # no block overlaps
 
 
