@@ -3,6 +3,7 @@ import pytest
 
 from calm.learners.counts.learner import Counts
 from calm.learners.counts.mixer import FLOOR, KEEP, Mixer, Rates, Weights, add_gradients
+from learners.counts.texts import read_only
 
 V, B, W = 7, 2, 12
 
@@ -18,7 +19,7 @@ def text(length, seed=0):
 def situation(request):
     """A learner with random weights, its predictions' trace, and the batch."""
     learner = Counts(V, 0, level=request.param, order=4, tables=2)
-    symbols, draws = text(20 * W + 1), np.random.default_rng(1)
+    symbols, draws = read_only(text(20 * W + 1)), np.random.default_rng(1)
     for i in range(19):
         batch = symbols[i * W : i * W + W], symbols[i * W + 1 : i * W + W + 1]
         learner.predict(batch[0])
