@@ -101,7 +101,7 @@ def test_words_multiply_what_the_tables_longest_order_says():
         assert np.allclose(np.exp(learner.predict(inputs)), expected, atol=1e-6)
         learner.learn(inputs, targets)
         plain.walk(inputs, targets)
-    assert some > 500
+    assert some > 200
 
 
 def test_at_level_word_what_was_recent_counts_for_more():
@@ -210,12 +210,12 @@ def test_what_is_read_is_news_from_its_first_symbol():
     batches, _ = two_classes(V, [12, 12, 2], ROWS, 12, 0.95)
     for inputs, targets in batches[:-2]:
         learner.learn(inputs, targets)
-    first, second = batches[-2][0], batches[-1][0]
+    first = batches[-2][0]
     before = learner.table
-    learner.read(first[:6])
-    assert learner._past(second).read
-    expected, tables = Inferring(learner, first[6:]).predict(first[6:], first[6:])
-    assert np.allclose(np.exp(learner.predict(first[6:])), expected, atol=1e-6)
+    learner.read(first[:10])
+    assert learner._read
+    expected, tables = Inferring(learner, first[10:]).predict(first[10:], first[10:])
+    assert np.allclose(np.exp(learner.predict(first[10:])), expected, atol=1e-6)
     assert tables[0] != before == learner.table
 
 
