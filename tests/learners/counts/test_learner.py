@@ -110,9 +110,9 @@ def test_no_memory_at_all_still_predicts():
 
 
 def test_a_context_that_many_symbols_follow_finds_a_block_for_them():
-    follower = np.arange(1, 2100)
+    follower = np.arange(1, 1100)
     text = np.stack([np.zeros_like(follower), follower], axis=1).reshape(-1, 1)
-    learner = Counts(2100, 0, level="char", order=1, tables=0)
+    learner = Counts(1100, 0, level="char", order=1, tables=0)
     for i in range(0, len(text) - 6, 6):
         learner.learn(read_only(text[i : i + 6]), read_only(text[i + 1 : i + 7]))
         for tree in (learner._tree, learner._words.tree):
