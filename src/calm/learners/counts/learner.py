@@ -19,13 +19,16 @@ from calm.learners.counts.predict import (
     predict_batch,
 )
 from calm.learners.counts.tree import (
+    NODES,
     Array,
     add,
     find_or_add,
+    fits,
     make_tree,
     size_in_bytes,
     tree_from_state,
     tree_state,
+    with_more_entries,
     with_room,
     without_rare,
 )
@@ -34,7 +37,7 @@ from calm.learners.counts.words import CONTEXTS, WordContexts
 ROOT_DISCOUNT = 0.5
 SWITCH = 0.02  # how probable a switch is taken to be before every batch
 LARGE = 4096  # a vocabulary from here on is taken for one of words
-NOTHING = 1 << 31  # above any label
+NOTHING = (1 << 31) - 1  # above any label
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,9 @@ class Counts(GatedLearner):
         self._mixer.learn(targets, past.dense, trace)
         self._choose_table(targets, past, trace)
         self._make_room(inputs.size)
-        count_batch(self._tree, inputs, targets, past.rows, self._classes.current)
+        column, done = self._classes.current, 0
+        while (done := count_batch(self._tree, inputs, targets, past.rows, column, done)) >= 0:
+            self._tree = with_more_entries(self._tree)
         if self._contexts:
             self._words.learn(inputs, targets)
         if self._recent:
@@ -269,7 +274,7 @@ class Counts(GatedLearner):
         room = positions * order, positions * (order + 1) * 8
         grown = with_room(self._tree, *room)
         least = 2
-        while size_in_bytes(grown) > self._budget and grown is not self._tree:
+        while size_in_bytes(grown) > self._budget and self._tree.used[NODES] > 1:
             self._tree, _ = without_rare(self._tree, 1, least, NOTHING)
             grown = with_room(self._tree, *room)
             least *= 2
@@ -285,8 +290,11 @@ class Counts(GatedLearner):
 
 
 @njit(cache=True)
-def count_batch(tree, inputs, targets, rows, column):  # type: ignore[no-untyped-def]
-    """Count every target after its contexts, making those that are new."""
+def count_batch(tree, inputs, targets, rows, column, first):  # type: ignore[no-untyped-def]
+    """Count every target from the first on after its contexts, making those that are new.
+
+    Returns the one that there was no room for, or -1.
+    """
     order = rows.shape[1]
     nodes = np.empty(order + 1, dtype=np.int32)
     rows = rows.copy()
@@ -294,10 +302,16 @@ def count_batch(tree, inputs, targets, rows, column):  # type: ignore[no-untyped
         for r in range(inputs.shape[1]):
             rows[r, : order - 1] = rows[r, 1:]
             rows[r, order - 1] = inputs[j, r]
+            p = j * inputs.shape[1] + r
+            if p < first:
+                continue
             nodes[:] = -1
             nodes[0] = 0
             for k in range(1, order + 1):
                 if rows[r, order - k] < 0:
                     break
                 nodes[k] = find_or_add(tree, nodes[k - 1], rows[r, order - k])
+            if not fits(tree, nodes):
+                return p
             add(tree, nodes, targets[j, r], column)
+    return -1

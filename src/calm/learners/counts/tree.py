@@ -38,9 +38,11 @@ class Tree(NamedTuple):
     used: Array
 
 
-def make_tree(roots: int, columns: int, vocabulary: int, nodes: int = 1 << 12) -> Tree:
-    """Make a tree without counts, with room for some nodes."""
-    entries = vocabulary + nodes
+def make_tree(
+    roots: int, columns: int, vocabulary: int, nodes: int = 1 << 12, entries: int = 1 << 12
+) -> Tree:
+    """Make a tree without counts, with room for some nodes, and entries beyond the first root's."""
+    entries += vocabulary
     tree = Tree(
         parent=np.full(nodes, -1, dtype=np.int32),
         label=np.zeros(nodes, dtype=np.int32),
@@ -81,6 +83,11 @@ def with_room(tree: Tree, nodes: int, entries: int) -> Tree:
     return tree
 
 
+def with_more_entries(tree: Tree) -> Tree:
+    """Return a copy with room for half as many entries again: where `fits` says no."""
+    return with_room(tree, 0, len(tree.symbol) - int(tree.used[ENTRIES]) + 1)
+
+
 def tree_state(tree: Tree) -> State:
     """Return everything that a tree holds, without gaps; columns beyond the first as non-zeros."""
     nodes = int(tree.used[NODES])
@@ -96,6 +103,8 @@ def tree_state(tree: Tree) -> State:
         "count": tree.counts[places, 0],
         "where": where.astype(np.int32 if len(others) < 1 << 31 else np.int64),
         "what": others[where],
+        "free": _free_blocks(tree),
+        "length": np.array([len(tree.parent), len(tree.symbol)]),
     }
 
 
@@ -107,11 +116,14 @@ def tree_from_state(state: State, roots: int, columns: int, vocabulary: int) -> 
     room[size == 0] = 0
     room[0] = vocabulary
     begin = np.cumsum(room) - room
-    tree = with_room(make_tree(roots, columns, vocabulary, nodes), 0, int(room.sum()))
+    entries = room.sum() + (state["free"] << np.arange(BLOCK_SIZES)).sum()
+    length = np.maximum(state["length"], [nodes, entries])
+    tree = make_tree(roots, columns, vocabulary, int(length[0]), int(length[1]) - vocabulary)
     for name, array in (("parent", state["parent"]), ("label", state["label"])):
         getattr(tree, name)[:nodes] = array
     tree.begin[:nodes], tree.size[:nodes] = begin, size
     tree.used[:] = nodes, room.sum()
+    _add_free_blocks(tree, state["free"])
     places = _places(begin, size)
     tree.symbol[places] = state["symbol"]
     others = np.zeros((len(places), columns - 1), dtype=np.uint16)
@@ -144,6 +156,7 @@ def without_rare(tree: Tree, roots: int, least: int, reference: int) -> tuple[Tr
         "parent": parent, "label": label, "size": tree.size[:nodes][keep],
         "symbol": tree.symbol[places], "count": count[:, 0],
         "where": where, "what": count[:, 1:].ravel()[where],
+        "free": np.zeros(BLOCK_SIZES, dtype=np.int64), "length": np.zeros(2, dtype=np.int64),
     }  # fmt: skip
     return tree_from_state(state, roots, count.shape[1], int(tree.size[0])), new
 
@@ -272,15 +285,54 @@ def _move(tree, node, begin, size):  # type: ignore[no-untyped-def]
         symbols[new + i] = symbols[begin + i]
         counts[new + i] = counts[begin + i]
     if size:
-        symbols[begin] = free[k - 1]
-        free[k - 1] = begin
+        _give_back(tree, begin, k - 1)
     tree.begin[node] = new
     return new
 
 
 @njit(cache=True)
+def _give_back(tree, begin, k):  # type: ignore[no-untyped-def]
+    """Free a block."""
+    tree.symbol[begin] = tree.free[k]
+    tree.free[k] = begin
+
+
+@njit(cache=True)
+def _free_blocks(tree):  # type: ignore[no-untyped-def]
+    """Count the free blocks of every size."""
+    blocks = np.zeros(len(tree.free), dtype=np.int64)
+    for k in range(len(blocks)):
+        begin = tree.free[k]
+        while begin >= 0:
+            blocks[k] += 1
+            begin = np.int64(tree.symbol[begin])
+    return blocks
+
+
+@njit(cache=True)
+def _add_free_blocks(tree, blocks):  # type: ignore[no-untyped-def]
+    """Add so many free blocks of every size."""
+    for k in range(len(blocks)):
+        for _ in range(blocks[k]):
+            _give_back(tree, tree.used[ENTRIES], k)
+            tree.used[ENTRIES] += 1 << k
+
+
+@njit(cache=True)
+def fits(tree, nodes):  # type: ignore[no-untyped-def]
+    """Tell whether there is room for one more symbol after each of some nodes (-1: none)."""
+    entries = tree.used[ENTRIES]
+    for node in nodes:
+        if node > 0:
+            size = tree.size[node]
+            if size & (size - 1) == 0:
+                entries += max(2 * size, 1)
+    return entries <= len(tree.symbol)
+
+
+@njit(cache=True)
 def add(tree, nodes, symbol, column):  # type: ignore[no-untyped-def]
-    """Count a symbol after contexts that go from short to long (-1: none).
+    """Count a symbol after contexts that go from short to long (-1: none), if it `fits`.
 
     From the longest down, in column 0 and in another one; each stops after the first that knew it.
     """

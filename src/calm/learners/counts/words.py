@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 from calm.learners.base import State, Tokens
 from calm.learners.counts.tree import (
     MOST,
+    NODES,
     entry_or_add,
     find,
     find_or_add,
+    fits,
     make_tree,
     size_in_bytes,
     tree_from_state,
     tree_state,
+    with_more_entries,
     with_room,
     without_rare,
 )
@@ -55,7 +58,9 @@ class WordContexts:
         room = CONTEXTS * inputs.size
         self._make_room(3 * room, 2 * room * 8)
         nodes, self._rows = self._walk(inputs, True)
-        _count(self.tree, nodes, targets)
+        done = 0
+        while (done := _count(self.tree, nodes, targets, done)) >= 0:
+            self.tree = with_more_entries(self.tree)
         self._frequency += np.bincount(inputs.ravel(), minlength=self._vocabulary)
 
     def state(self) -> State:
@@ -77,7 +82,7 @@ class WordContexts:
     def _make_room(self, nodes: int, entries: int) -> None:
         grown = with_room(self.tree, nodes, entries)
         least = 2
-        while size_in_bytes(grown) > self._budget and grown is not self.tree:
+        while size_in_bytes(grown) > self._budget and self.tree.used[NODES] > ROOTS:
             kept, new = without_rare(self.tree, ROOTS, least, REFERENCE)
             self._rows = np.where(self._rows >= 0, new[self._rows], -1).astype(np.int32)
             self.tree = kept
@@ -119,12 +124,19 @@ def _follow(tree, inputs, separator, rows, nodes, create):  # type: ignore[no-un
 
 
 @njit(cache=True)
-def _count(tree, nodes, targets):  # type: ignore[no-untyped-def]
-    """Count the targets after every context."""
-    for j in range(targets.shape[0]):
-        for r in range(targets.shape[1]):
-            for i in range(CONTEXTS):
-                if nodes[j, r, i] >= 0:
-                    e = entry_or_add(tree, nodes[j, r, i], targets[j, r])
-                    if tree.counts[e, 0] < MOST:
-                        tree.counts[e, 0] += 1
+def _count(tree, nodes, targets, first):  # type: ignore[no-untyped-def]
+    """Count the targets from the first on after every context.
+
+    Returns the one that there was no room for, or -1.
+    """
+    b = targets.shape[1]
+    for p in range(first, targets.size):
+        j, r = p // b, p % b
+        if not fits(tree, nodes[j, r]):
+            return p
+        for i in range(CONTEXTS):
+            if nodes[j, r, i] >= 0:
+                e = entry_or_add(tree, nodes[j, r, i], targets[j, r])
+                if tree.counts[e, 0] < MOST:
+                    tree.counts[e, 0] += 1
+    return -1
