@@ -24,7 +24,7 @@ VARIANTS = [
     ("moe-pw-5", {"size": "tiny", "eval_dropout": True, "dropout": 0.3}),
     ("transformer", {"size": "tiny", "dropout": 0.2, "iterations": 2, "schedule": "decay"}),
     ("counts", {"tables": 0, "words": False}),
-    ("counts", {"level": "word"}),
+    ("counts", {"level": "word", "tables": 3}),
     ("counts", {"memory": 1.0}),
 ]
 

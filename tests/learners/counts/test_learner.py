@@ -29,7 +29,7 @@ def bytes_used(learner):
 @pytest.mark.parametrize("level", ["char", "word"])
 def test_tables_are_the_classes(level):
     batches, classes = two_classes(V, LENGTHS * 2, rows=10, window=20)
-    learner, tables = Counts(V, 0, level=level), []
+    learner, tables = Counts(V, 0, level=level, tables=8), []
     for inputs, targets in batches:
         learner.predict(inputs)
         learner.learn(inputs, targets)
@@ -44,7 +44,7 @@ def test_tables_are_the_classes(level):
 
 @pytest.mark.parametrize("level", ["char", "word"])
 def test_probabilities_sum_to_1_at_every_position(level):
-    learner = Counts(V, 0, level=level)
+    learner = Counts(V, 0, level=level, tables=8)
     for inputs, targets in two_classes(V, [15, 15, 4, 4], rows=4)[0]:
         out = learner.predict(inputs)
         assert np.abs(np.exp(out.astype(float)).sum(axis=2) - 1).max() < 1e-5
@@ -55,7 +55,7 @@ def test_probabilities_sum_to_1_at_every_position(level):
 @pytest.mark.parametrize("after", [21, 33, 50])
 def test_a_state_goes_on_alike_with_tables_open(level, after):
     batches, _ = two_classes(V, LENGTHS, rows=10, window=20)
-    learner, restored = Counts(V, 0, level=level), Counts(V, 0, level=level)
+    learner, restored = (Counts(V, 0, level=level, tables=8) for _ in range(2))
     learn(learner, batches[:after])
     learn(restored, batches[5:8])  # of which nothing must be left
     assert learner._classes.active.sum() > 2

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calm.learners.counts.learner import ROOT_DISCOUNT, SWITCH, Counts
+from calm.learners.counts.learner import LEVELS, ROOT_DISCOUNT, SWITCH, Counts
 from calm.learners.counts.tree import NODES
 from learners.counts.texts import two_classes
 
@@ -114,7 +114,7 @@ def test_at_level_word_what_was_recent_counts_for_more():
         assert np.allclose(np.exp(learner.predict(inputs)), expected, atol=1e-6)
         learner.learn(inputs, targets)
         plain.walk(inputs, targets)
-        cache = 0.9 * cache + np.bincount(targets.ravel(), minlength=V)
+        cache = LEVELS["word"].recent * cache + np.bincount(targets.ravel(), minlength=V)
 
 
 def counts_by_context(tree):

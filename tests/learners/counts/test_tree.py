@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from calm.learners.counts.compact import entry_places, tree_from_state, tree_state, without_rare
 from calm.learners.counts.learner import NOTHING
 from calm.learners.counts.tree import (
     ENTRIES,
     MOST,
     NODES,
-    _places,
     add,
     find,
     find_or_add,
@@ -16,11 +16,8 @@ from calm.learners.counts.tree import (
     make_tree,
     place,
     size_in_bytes,
-    tree_from_state,
-    tree_state,
     with_more_entries,
     with_room,
-    without_rare,
 )
 
 V, COLUMNS, K = 7, 3, 3
@@ -83,7 +80,7 @@ def contents(tree, roots=1):
 
 def in_order(tree):
     nodes = int(tree.used[NODES])
-    places = _places(tree.begin[:nodes], tree.size[:nodes])
+    places = entry_places(tree.begin[:nodes], tree.size[:nodes])
     return [
         array.tolist()
         for array in (

@@ -1,6 +1,7 @@
 """A product of count-based experts under plastic weights.
 
 tree      what followed each context, and how often
+compact   the tree without gaps: saved, restored, and without what is rare
 features  what every expert adds to what shorter contexts say
 words     contexts made of words
 classes   which class is it: a table of counts for each

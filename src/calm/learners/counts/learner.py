@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from calm.learners.base import GatedLearner, State, Tokens
 from calm.learners.counts.classes import Classes, Patience
+from calm.learners.counts.compact import tree_from_state, tree_state, without_rare
 from calm.learners.counts.mixer import Mixer, Rates, Trace
 from calm.learners.counts.predict import (
     CIRCUMSTANCES,
@@ -26,11 +27,8 @@ from calm.learners.counts.tree import (
     fits,
     make_tree,
     size_in_bytes,
-    tree_from_state,
-    tree_state,
     with_more_entries,
     with_room,
-    without_rare,
 )
 from calm.learners.counts.words import CONTEXTS, WordContexts
 

@@ -177,7 +177,8 @@ def _gather(model, tree, words, nodes, word_nodes, column, q_all, q_table, trace
     begins, sizes, symbols, counts = tree.begin, tree.size, tree.symbol, tree.counts
     values, names, bucket, start = trace.values, trace.names, trace.bucket, trace.start
     i = 0
-    for which in range(2):  # counts of all classes, then of the table
+    q, scale = q_all, 1.0
+    for which in range(2 if model.class_order > 0 else 1):  # all text, then the table
         q = q_all if which == 0 else q_table
         scale = 1.0
         for k in range(1, (model.order if which == 0 else model.class_order) + 1):
@@ -192,7 +193,7 @@ def _gather(model, tree, words, nodes, word_nodes, column, q_all, q_table, trace
                     model.discounts[k], q, scale, True, values, names, used,
                 )  # fmt: skip
             i += 1
-    for x in range(len(word_nodes)):  # each by itself, over the table's expert
+    for x in range(len(word_nodes)):  # each by itself, over the last of those
         start[p, i] = used
         bucket[p, i] = -1
         node = word_nodes[x]
@@ -201,7 +202,7 @@ def _gather(model, tree, words, nodes, word_nodes, column, q_all, q_table, trace
                 return -1
             _, used, bucket[p, i] = add_expert(
                 words.begin[node], words.size[node], words.symbol, words.counts, 0,
-                model.discounts[model.order], q_table, scale, False, values, names, used,
+                model.discounts[model.order], q, scale, False, values, names, used,
             )  # fmt: skip
         i += 1
     start[p, i] = used

@@ -11,6 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from calm.learners.base import State, Tokens
+from calm.learners.counts.compact import tree_from_state, tree_state, without_rare
 from calm.learners.counts.tree import (
     MOST,
     NODES,
@@ -20,11 +21,8 @@ from calm.learners.counts.tree import (
     fits,
     make_tree,
     size_in_bytes,
-    tree_from_state,
-    tree_state,
     with_more_entries,
     with_room,
-    without_rare,
 )
 
 ROOTS = 4  # none, then of words, of words after the last one, of words after the one before it
