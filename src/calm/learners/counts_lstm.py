@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from calm.learners.base import GatedLearner, State, Tokens
 from calm.learners.counts.learner import Counts
 from calm.learners.neural.bank import Decoder, LSTMStack
-from calm.learners.neural.online import Device, Network, Neural, Precision, Schedule
+from calm.learners.neural.online import Device, Neural, Precision, Schedule, WholeNetwork
 
 START = 0.1  # of the decoder's usual weights: the LSTM begins by changing little
 
@@ -23,7 +23,7 @@ class Sum:
     logits: Tensor
 
 
-class ResidualNetwork(Network):
+class ResidualNetwork(WholeNetwork):
     """An LSTM whose logits are added to log-probabilities that are given, (w·b, V)."""
 
     def __init__(self, stack: LSTMStack, precision: torch.dtype) -> None:
@@ -57,20 +57,9 @@ class ResidualNetwork(Network):
         """Of the product."""
         return F.cross_entropy(output.logits, targets)
 
-    def clip(self, limit: float) -> None:
-        """Bound the norm of the whole gradient."""
-        nn.utils.clip_grad_norm_(self.parameters(), limit)
-
     def learning_rate(self, step: int) -> float:
         """The same always."""
         return 1.0
-
-    def carry(self, carried: list[Tensor]) -> list[Tensor]:
-        """All of it."""
-        return carried
-
-    def adapt(self, output: Sum, targets: Tensor, step: int) -> None:
-        """Nothing besides."""
 
 
 class CountsLSTM(GatedLearner):

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from calm.learners.neural.bank import Decoder, LSTMStack
 from calm.learners.neural.combination import Mixture
 from calm.learners.neural.dropout import drop
-from calm.learners.neural.online import Device, Network, Neural, Precision, Schedule
+from calm.learners.neural.online import Device, Neural, Precision, Schedule, WholeNetwork
 
 
 @dataclass
@@ -19,7 +19,7 @@ class Mixed:
     prior: Tensor
 
 
-class SoftmaxesNetwork(Network):
+class SoftmaxesNetwork(WholeNetwork):
     """prior = softmax(W h); latents tanh(W' h), with dropout; one decoder for all of them."""
 
     def __init__(self, stack: LSTMStack, softmaxes: int, precision: torch.dtype) -> None:
@@ -62,20 +62,9 @@ class SoftmaxesNetwork(Network):
         """Of the mixture."""
         return self._mixture.loss(output.logits, output.prior, targets)
 
-    def clip(self, limit: float) -> None:
-        """Bound the norm of the whole gradient."""
-        nn.utils.clip_grad_norm_(self.parameters(), limit)
-
     def learning_rate(self, step: int) -> float:
         """The same always."""
         return 1.0
-
-    def carry(self, carried: list[Tensor]) -> list[Tensor]:
-        """All of it."""
-        return carried
-
-    def adapt(self, output: Mixed, targets: Tensor, step: int) -> None:
-        """Nothing besides."""
 
 
 class MixtureOfSoftmaxes(Neural[SoftmaxesNetwork]):

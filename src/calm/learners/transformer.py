@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from calm.learners.neural.dropout import drop
-from calm.learners.neural.online import Device, Network, Neural, Precision, Schedule
+from calm.learners.neural.online import Device, Neural, Precision, Schedule, WholeNetwork
 
 Decay = Literal["none", "flat", "decay"]
 
@@ -34,7 +34,7 @@ class Block(nn.Module):
         return y + drop(self.down(inner), rate, dropout)
 
 
-class TransformerNetwork(Network):
+class TransformerNetwork(WholeNetwork):
     """Carries the last `context` tokens of every row; only the newest window is predicted."""
 
     def __init__(
@@ -83,23 +83,12 @@ class TransformerNetwork(Network):
         """Cross entropy."""
         return F.cross_entropy(output, targets)
 
-    def clip(self, limit: float) -> None:
-        """Bound the norm of the whole gradient."""
-        nn.utils.clip_grad_norm_(self.parameters(), limit)
-
     def learning_rate(self, step: int) -> float:
         """Rise linearly over the warm-up; then stay, or fall with the root of the time."""
         if self._decay == "none" or not self._warmup:
             return 1.0
         share = (step + 1) / self._warmup
         return min(share, share**-0.5 if self._decay == "decay" else 1.0)
-
-    def carry(self, carried: list[Tensor]) -> list[Tensor]:
-        """All of it."""
-        return carried
-
-    def adapt(self, output: Tensor, targets: Tensor, step: int) -> None:
-        """Nothing besides."""
 
 
 def positions(length: int, width: int) -> Tensor:

@@ -1,15 +1,15 @@
 """A product of count-based experts under plastic weights."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from calm.learners.base import GatedLearner, State, Tokens
-from calm.learners.counts.classes import Classes, Patience
+from calm.learners.counts.classes import Classes
 from calm.learners.counts.compact import tree_from_state, tree_state, without_rare
+from calm.learners.counts.count import count_batch
+from calm.learners.counts.levels import LEVELS
 from calm.learners.counts.mixer import Mixer, Rates, Trace
 from calm.learners.counts.predict import (
     CIRCUMSTANCES,
@@ -22,9 +22,6 @@ from calm.learners.counts.predict import (
 from calm.learners.counts.tree import (
     NODES,
     Array,
-    add,
-    find_or_add,
-    fits,
     make_tree,
     size_in_bytes,
     with_more_entries,
@@ -36,27 +33,6 @@ ROOT_DISCOUNT = 0.5
 SWITCH = 0.02  # how probable a switch is taken to be before every batch
 LARGE = 4096  # a vocabulary from here on is taken for one of words
 NOTHING = (1 << 31) - 1  # above any label
-
-
-@dataclass(frozen=True)
-class Level:
-    """What differs between text in characters and text in words."""
-
-    order: int
-    class_order: int
-    tables: int
-    words: bool
-    low: int
-    high: int
-    patience: Patience
-    discounts: tuple[float, float, float]
-    recent: float  # share of a cache of recent symbols that is kept from batch to batch; 0: none
-
-
-LEVELS = {
-    "char": Level(8, 6, 8, True, 3, 3, Patience(0.2, 0.45, 0.08), (0.8, 0.9, 1.0), 0.0),
-    "word": Level(3, 2, 0, False, 1, 1, Patience(0.1, 0.3, 0.02), (0.8, 0.9, 1.0), 0.8),
-}
 
 
 class Counts(GatedLearner):
@@ -285,31 +261,3 @@ class Counts(GatedLearner):
         longer = np.concatenate([rows, inputs.T], axis=1)
         self._rows = np.ascontiguousarray(longer[:, -self._model.order :])
         self._read = read
-
-
-@njit(cache=True)
-def count_batch(tree, inputs, targets, rows, column, first):  # type: ignore[no-untyped-def]
-    """Count every target from the first on after its contexts, making those that are new.
-
-    Returns the one that there was no room for, or -1.
-    """
-    order = rows.shape[1]
-    nodes = np.empty(order + 1, dtype=np.int32)
-    rows = rows.copy()
-    for j in range(inputs.shape[0]):
-        for r in range(inputs.shape[1]):
-            rows[r, : order - 1] = rows[r, 1:]
-            rows[r, order - 1] = inputs[j, r]
-            p = j * inputs.shape[1] + r
-            if p < first:
-                continue
-            nodes[:] = -1
-            nodes[0] = 0
-            for k in range(1, order + 1):
-                if rows[r, order - k] < 0:
-                    break
-                nodes[k] = find_or_add(tree, nodes[k - 1], rows[r, order - k])
-            if not fits(tree, nodes):
-                return p
-            add(tree, nodes, targets[j, r], column)
-    return -1

@@ -58,6 +58,21 @@ class Network(nn.Module, ABC):
         """Fit what is not learned by gradient steps on the loss; after each of those."""
 
 
+class WholeNetwork(Network, ABC):
+    """A network in one piece: clipped and carried on as a whole, and nothing besides is fitted."""
+
+    def clip(self, limit: float) -> None:
+        """Bound the norm of the whole gradient."""
+        nn.utils.clip_grad_norm_(self.parameters(), limit)
+
+    def carry(self, carried: list[Tensor]) -> list[Tensor]:
+        """All of it."""
+        return carried
+
+    def adapt(self, output: Any, targets: Tensor, step: int) -> None:
+        """Nothing besides."""
+
+
 @dataclass(frozen=True)
 class Schedule:
     """How a network learns; see Neural."""
