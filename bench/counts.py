@@ -133,6 +133,8 @@ def tables(corpus, seeds):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     mode, corpus, *rest = sys.argv[1:]
     {"yardstick": yardstick, "ablation": ablation, "tables": tables}[mode](
         corpus, int(rest[0]) if rest else 1

@@ -272,7 +272,7 @@ def test_a_config_that_changed_since_the_start_is_said(tmp_path, monkeypatch, ch
 def test_without_a_checkpoint_it_begins_again_and_says_so(finished, tmp_path, monkeypatch, capsys):
     path = stopped_run(tmp_path / "run", monkeypatch)
     (path / "checkpoint" / "learner.safetensors").unlink()
-    with pytest.raises(CalmError, match="has no checkpoint yet"):
+    with pytest.raises(CalmError, match="has no checkpoint to sample from"):
         generate(path, 5)
     resume(path)
     assert "there is no checkpoint yet: the run begins again" in capsys.readouterr().err

@@ -104,7 +104,8 @@ def _restore(path: Path) -> tuple[Stream, Learner, int]:
     learner = build_learner(config, stream)
     step = folder.restore(learner)
     if step == 0:
-        raise CalmError(f"{path} has no checkpoint yet: go on with `calm resume {path}`")
+        how = "run it again in a new folder" if folder.finished else f"`calm resume {path}`"
+        raise CalmError(f"{path} has no checkpoint to sample from: {how}")
     return stream, learner, step
 
 

@@ -168,6 +168,8 @@ def test_the_level_is_told_by_the_vocabulary(vocabulary, level, word):
 @pytest.mark.parametrize("options", [
     {"order": 0}, {"tables": -1}, {"memory": 0.0}, {"rate": -0.1}, {"fine_rate": -1.0},
     {"trust": -0.5}, {"level": "letter"}, {"tables": 1.5}, {"nonsense": 1},
+    {"trust": float("nan")}, {"rate": 1e30}, {"memory": float("inf")}, {"memory": float("nan")},
+    {"order": 100_000}, {"tables": 100_000},
 ])  # fmt: skip
 def test_options_that_make_no_sense_are_the_users_mistake(options):
     with pytest.raises(CalmError):

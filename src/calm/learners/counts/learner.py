@@ -1,5 +1,6 @@
 """A product of count-based experts under plastic weights."""
 
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ from calm.learners.counts.words import CONTEXTS, WordContexts
 
 ROOT_DISCOUNT = 0.5
 SWITCH = 0.02  # how probable a switch is taken to be before every batch
+MOST_ORDERS, MOST_TABLES = 64, 64
 LARGE = 4096  # a vocabulary from here on is taken for one of words
 NOTHING = (1 << 31) - 1  # above any label
 
@@ -59,10 +61,15 @@ class Counts(GatedLearner):
         fine_rate: float = 0.03,
         memory: float = 4000.0,
     ) -> None:
-        if (order is not None and order < 1) or (tables or 0) < 0 or memory <= 0:
-            raise ValueError("order starts at 1, tables at 0; memory is above 0")
-        if min(rate, fine_rate, trust) < 0:
-            raise ValueError("rates and trust start at 0")
+        if order is not None and not 1 <= order <= MOST_ORDERS:
+            raise ValueError(f"order is {order}: take 1 to {MOST_ORDERS}")
+        if tables is not None and not 0 <= tables <= MOST_TABLES:
+            raise ValueError(f"tables is {tables}: take 0 to {MOST_TABLES}")
+        if not 0 < memory < inf:
+            raise ValueError(f"memory is {memory}: take a number of MB above 0")
+        for name, value in (("rate", rate), ("fine_rate", fine_rate), ("trust", trust)):
+            if not 0 <= value <= 1:
+                raise ValueError(f"{name} is {value}: take 0 to 1")
         if level == "auto":
             level = "word" if vocabulary >= LARGE else "char"
         chosen = LEVELS[level]
