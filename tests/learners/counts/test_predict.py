@@ -79,8 +79,9 @@ def test_without_classes_and_words_it_is_the_interpolation_of_all_orders(tables)
         plain.walk(inputs, targets)
 
 
-def test_words_multiply_what_the_tables_longest_order_says():
-    learner = Counts(V, 0, tables=1, **FIXED)
+@pytest.mark.parametrize("tables", [0, 1])
+def test_words_multiply_what_the_longest_order_below_them_says(tables):
+    learner = Counts(V, 0, tables=tables, **FIXED)
     plain = Interpolated(learner._model)
     some = 0
     for inputs, targets in two_classes(V, [12, 12], ROWS, 12, 0.95)[0]:
