@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -20,6 +20,7 @@ from calm.folder import RunFolder
 from calm.learners.base import Learner
 from calm.loop import Record, prequential, to_records
 from calm.metrics import Result, measure
+from calm.observer import Observer, Watch, watching
 from calm.progress import RunProgress, say
 from calm.stream import Stream
 
@@ -37,7 +38,12 @@ CHECKPOINT_SECONDS = 10.0
 CHECKPOINT_SHARE = 0.05  # checkpoints may take this share of the time and no more
 
 
-def start(config: Config, path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFolder:
+def start(
+    config: Config,
+    path: Path,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    observers: Sequence[Observer] = (),
+) -> RunFolder:
     """Run a config in a new folder, to its end."""
     _check_interval(checkpoint_seconds)
     stream = build_stream(config)
@@ -47,11 +53,15 @@ def start(config: Config, path: Path, checkpoint_seconds: float = CHECKPOINT_SEC
         with room_in(path):
             folder.create(config)
         with _resumable(folder):
-            _drive(folder, stream, learner, 0, checkpoint_seconds)
+            _drive(folder, stream, learner, 0, checkpoint_seconds, observers)
     return folder
 
 
-def resume(path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFolder:
+def resume(
+    path: Path,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    observers: Sequence[Observer] = (),
+) -> RunFolder:
     """Go on with a run that was stopped, however it was; a finished one stays as it is."""
     _check_interval(checkpoint_seconds)
     folder = RunFolder.open(path)
@@ -66,7 +76,7 @@ def resume(path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFol
         step = folder.restore(learner)
         if step == 0:
             say("there is no checkpoint yet: the run begins again")
-        _drive(folder, stream, learner, step, checkpoint_seconds)
+        _drive(folder, stream, learner, step, checkpoint_seconds, observers)
     return folder
 
 
@@ -76,10 +86,29 @@ def _check_interval(checkpoint_seconds: float) -> None:
 
 
 def _drive(
-    folder: RunFolder, stream: Stream, learner: Learner, step: int, checkpoint_seconds: float
+    folder: RunFolder,
+    stream: Stream,
+    learner: Learner,
+    step: int,
+    checkpoint_seconds: float,
+    observers: Sequence[Observer],
 ) -> None:
-    """Run the loop from batch `step`, write everything down, measure at the end."""
+    """Run the loop from batch `step`, measure at the end, with observers told of both."""
     folder.note_start(stream.corpora.fingerprint(), step)
+    with watching(observers, folder.config(), folder.path, step) as watch:
+        _advance(folder, stream, learner, step, checkpoint_seconds, watch)
+        watch.result = _finish(folder, stream)
+
+
+def _advance(
+    folder: RunFolder,
+    stream: Stream,
+    learner: Learner,
+    step: int,
+    checkpoint_seconds: float,
+    watch: Watch,
+) -> None:
+    """Run the loop from batch `step` and write everything down."""
     name = folder.config().learner.name
     batch_tokens = stream.rows * stream.window
     trace = folder.path / "traceback.txt"
@@ -116,13 +145,13 @@ def _drive(
                     f"go on with `calm resume {folder.path}`"
                 )
             journals.write(record, seconds)
+            watch.batch(record)
             progress.advance(record.loss)
             since = time.perf_counter()
         save(len(stream))
-    _finish(folder, stream)
 
 
-def _finish(folder: RunFolder, stream: Stream) -> None:
+def _finish(folder: RunFolder, stream: Stream) -> Result:
     """Measure the run, and on synthetic text the floor below it."""
     result = measure(folder.records())
     seconds = folder.seconds()
@@ -139,6 +168,7 @@ def _finish(folder: RunFolder, stream: Stream) -> None:
         matrix = stream.corpora.tree_distances().tolist()
         metrics["distances"] = {"classes": stream.classes, "matrix": matrix}
     folder.save_metrics(metrics)
+    return result
 
 
 def _floor(name: str, folder: RunFolder, stream: Stream) -> Result:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 def run(command: RunCommand, options: Options) -> None:
     """`calm run`."""
     from calm.build import with_size
+    from calm.observer import make_observers
     from calm.run import start
 
     base = read_experiment(command.experiment) if command.experiment else Experiment()
@@ -37,15 +38,17 @@ def run(command: RunCommand, options: Options) -> None:
         seed=command.seed,
     )
     out = command.out or _new_folder(config)
-    folder = start(config, out, command.checkpoint_seconds)
+    folder = start(config, out, command.checkpoint_seconds, make_observers(command.observe))
     _show_results(folder.path)
 
 
 def resume(command: ResumeCommand, options: Options) -> None:
     """`calm resume`."""
+    from calm.observer import make_observers
     from calm.run import resume
 
-    _show_results(resume(command.run, command.checkpoint_seconds).path)
+    observers = make_observers(command.observe)
+    _show_results(resume(command.run, command.checkpoint_seconds, observers).path)
 
 
 def report(command: ReportCommand, options: Options) -> None:
