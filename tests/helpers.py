@@ -26,8 +26,8 @@ def calm(monkeypatch, capsys, *arguments):
 
 def spawn(*arguments, **options):
     """Start the command line as a process of its own."""
-    paths = (str(Path(__file__).parent), os.environ.get("PYTHONPATH", ""))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     return subprocess.Popen(
         [sys.executable, "-m", "calm", *map(str, arguments)],
         stdout=subprocess.PIPE,
