@@ -15,6 +15,7 @@ from calm.corpus.memory import folder_corpora
 from calm.corpus.recipes import RECIPES
 from calm.corpus.store import StoredCorpora, holds_set
 from calm.errors import CalmError, blame
+from calm.files import sha256
 from calm.learners import LEARNERS, Named
 from calm.learners.base import Learner
 from calm.stream import Stream
@@ -164,6 +165,12 @@ def learner_class(name: str) -> type[Learner]:
             f"a learner is named by a text, such as 'lstm' or 'module:Class', not {name!r}"
         )
     return find_class("learner", name, {n: named.target for n, named in LEARNERS.items()}, Learner)
+
+
+def code_hash(learner: str) -> str | None:
+    """Hash the file of a learner that is not ours."""
+    file = None if learner in LEARNERS else inspect.getsourcefile(learner_class(learner))
+    return sha256(Path(file)) if file else None
 
 
 def find_class(kind: str, name: str, known: Mapping[str, str], base: type[Any]) -> type[Any]:

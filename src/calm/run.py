@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from calm.build import build_learner, build_stream, learner_class
+from calm.build import build_learner, build_stream, code_hash, learner_class
 from calm.config import Choice, Config
 from calm.errors import CalmError, RunFailedError, StoppedError, blame, reason
 from calm.files import room_in
@@ -125,7 +125,8 @@ def _drive(
     observers: Sequence[Observer],
 ) -> None:
     """Run the loop from batch `step`, measure at the end, with observers told of both."""
-    folder.note_start(stream.corpora.fingerprint(), step)
+    code = code_hash(folder.config().learner.name)
+    folder.note_start(stream.corpora.fingerprint(), step, code)
     with watching(observers, folder.config(), folder.path, step) as watch:
         _advance(folder, stream, learner, step, checkpoint_seconds, watch)
         watch.result = _finish(folder, stream)

@@ -15,6 +15,7 @@ from calm.cli.arguments import (
     parse,
 )
 from calm.cli.corpus import CORPUS_COMMANDS, Command
+from calm.cli.publish import PublishCommand, VerifyCommand, publish, verify
 from calm.cli.sweep import SweepCommand, sweep
 from calm.config import Choice, Config, Experiment, read_experiment
 from calm.errors import CalmError, RunFailedError, reason
@@ -121,6 +122,8 @@ COMMANDS: dict[str, Command] = {
     "resume": (ResumeCommand, resume),
     "sweep": (SweepCommand, sweep),
     "report": (ReportCommand, report),
+    "publish": (PublishCommand, publish),
+    "verify": (VerifyCommand, verify),
     "generate": (GenerateCommand, generate),
     "check": (CheckCommand, check),
     **{f"corpus {name}": command for name, command in CORPUS_COMMANDS.items()},
