@@ -68,7 +68,7 @@ def sweep(command: SweepCommand, options: dict[str, dict[str, Any]]) -> None:
     def engine(todo: "Sequence[Planned]") -> "Engine":
         from calm.sweep.local import LocalEngine
 
-        return LocalEngine(workers, {run.config.learner.name for run in todo})
+        return LocalEngine(workers)
 
     states = carry_out(plan.runs, out, engine, command.retry, command.checkpoint_seconds)
     _print_outcome(plan.runs, states, out)

@@ -110,7 +110,7 @@ def _pace(run: Planned, out: Path) -> float:
 
 def try_out(config: Config) -> Trial | str:
     """Run a few batches in a process of their own; what goes wrong is said."""
-    one = apart(_trial, config, learners=[config.learner.name])
+    one = apart(_trial, config)
     result: Trial | str = one.result() or one.how()
     return result
 

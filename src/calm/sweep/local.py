@@ -3,15 +3,16 @@
 import multiprocessing
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
-from calm.learners import LEARNERS
 from calm.sweep.work import Job, Outcome, perform
 
 THREADS = "OMP_NUM_THREADS"
@@ -53,17 +54,19 @@ class Apart:
         return f"its process was killed by {name}{hint}"
 
 
-def apart(function: Callable[..., Any], *arguments: Any, learners: Iterable[str] = ()) -> Apart:
+def apart(function: Callable[..., Any], *arguments: Any) -> Apart:
     """Start a function in a process of its own, which ends with this one.
 
-    It is forked from a server that has imported what these learners need. It does not hear of
-    Ctrl-C, which a terminal tells to all: whoever started it will stop it.
+    It is forked from a server that imports, once, the learners that are imported here. It does not
+    hear of Ctrl-C, which a terminal tells to all: whoever started it will stop it.
     """
-    ours = {LEARNERS[name].target.partition(":")[0] for name in learners if name in LEARNERS}
+    imports = ["calm.run", *(name for name in sys.modules if name.startswith("calm.learners."))]
+    imports += ["torch._dynamo"] if "torch" in sys.modules else []  # an optimiser would
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["calm.run", *sorted(ours)])
+    context.set_forkserver_preload(imports)
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sender, function, *arguments))
+    ensure_running()  # or it would be started below, and lift what is blocked there
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # which it inherits
     try:
         process.start()
@@ -91,15 +94,14 @@ def _end_with_parent() -> None:
 class LocalEngine:
     """So many runs at a time."""
 
-    def __init__(self, workers: int, learners: Iterable[str]) -> None:
+    def __init__(self, workers: int) -> None:
         share_threads(workers)
         self.slots = workers
-        self._learners = list(learners)
         self._running: dict[str, tuple[Job, Apart]] = {}
 
     def start(self, job: Job) -> None:
         """Begin with a run."""
-        one = apart(perform, job, learners=self._learners)
+        one = apart(perform, job)
         self._running[job.planned.name] = (job, one)
 
     def poll(self, seconds: float) -> list[tuple[Job, Outcome]]:

@@ -64,7 +64,7 @@ def _failure(path: Path) -> str:
     """Why a run failed, or nothing."""
     try:
         return str(json.loads((path / FAILED).read_bytes())["reason"])
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return ""
     except (ValueError, KeyError, TypeError):
         return f"{path / FAILED} is damaged"

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from calm.errors import BusyError, CalmError, StoppedError, blame, reason
 from calm.sweep.plan import Planned
-from calm.sweep.state import forget_failure, note_failure
+from calm.sweep.state import note_failure
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,6 @@ def perform(job: Job) -> Outcome:
         with _logged(job):
             from calm.run import start_or_resume
 
-            forget_failure(job.path)
             with blame("the run"):
                 start_or_resume(job.planned.config, job.path, job.checkpoint_seconds)
     except BusyError:
