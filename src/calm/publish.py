@@ -8,10 +8,11 @@ from typing import Any
 from calm.errors import CalmError
 from calm.files import replace_json, sha256
 from calm.folder import RunFolder
-from calm.metrics import fragment_means, plain
-from calm.report import Run, load_runs, settings, summaries
+from calm.metrics import fragment_means, plain, summarise
+from calm.report import Run, load_runs, settings
 
 FORMAT = 1
+SUMMARISED = ("ppl", "ppl_at_switch", "recovery", "bits")
 
 
 def publish(
@@ -50,7 +51,10 @@ def publish(
         "config": config,
         "text": first.text,
         "code": {"sha256": _code(group.runs), "where": where},
-        "summary": {key: plain(asdict(s)) for key, s in summaries(group.results).items()},
+        "summary": {
+            key: plain(asdict(summarise([getattr(result, key) for result in group.results])))
+            for key in SUMMARISED
+        },
         "seeds": {
             str(run.config.seed): _seed(run)
             for run in sorted(group.runs, key=lambda run: run.config.seed)

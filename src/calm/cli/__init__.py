@@ -17,6 +17,7 @@ from calm.cli.arguments import (
 from calm.cli.corpus import CORPUS_COMMANDS, Command
 from calm.cli.publish import PublishCommand, VerifyCommand, publish, verify
 from calm.cli.sweep import SweepCommand, sweep
+from calm.cli.tune import TuneCommand, tune
 from calm.config import Choice, Config, Experiment, read_experiment
 from calm.errors import CalmError, RunFailedError, reason
 
@@ -121,6 +122,7 @@ COMMANDS: dict[str, Command] = {
     "run": (RunCommand, run),
     "resume": (ResumeCommand, resume),
     "sweep": (SweepCommand, sweep),
+    "tune": (TuneCommand, tune),
     "report": (ReportCommand, report),
     "publish": (PublishCommand, publish),
     "verify": (VerifyCommand, verify),

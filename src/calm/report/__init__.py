@@ -7,15 +7,7 @@ from pathlib import Path
 from calm.report.figures import loss_figure, save, switch_figure
 from calm.report.gates import gate_facts, gate_figure, gate_sentence
 from calm.report.runs import Run, load_runs, settings
-from calm.report.table import (
-    class_table,
-    latex,
-    markdown,
-    screen_table,
-    summaries,
-    to_json,
-    too_good,
-)
+from calm.report.table import class_table, latex, markdown, screen_table, to_json, too_good
 
 __all__ = [
     "Run",
@@ -25,7 +17,6 @@ __all__ = [
     "load_runs",
     "screen_table",
     "settings",
-    "summaries",
     "too_good",
     "write_report",
 ]

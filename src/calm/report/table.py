@@ -57,7 +57,7 @@ def class_table(result: Result) -> Table:
     for heading in ("class", "ppl", "ppl@sw", "rec"):
         table.add_column(heading, justify="left" if heading == "class" else "right")
     for name, scores in result.per_class.items():
-        table.add_row(name, *(_number(value) for value in asdict(scores).values()))
+        table.add_row(name, *(number(value) for value in asdict(scores).values()))
     return table
 
 
@@ -123,15 +123,15 @@ def _notes(groups: Sequence[Group], star: str) -> list[str]:
 def _cells(group: Group, plus_minus: str, star: str = "*") -> list[str]:
     cells = [group.learner + (star if group.oracle else "")]
     for summary in summaries(group.results).values():
-        text = _number(summary.mean)
+        text = number(summary.mean)
         if not math.isnan(summary.interval):
-            text += plus_minus + _number(summary.interval)
+            text += plus_minus + number(summary.interval)
         cells.append(text)
     speed = sum(group.speeds) / len(group.speeds) if group.speeds else math.nan
     return [*cells, "–" if math.isnan(speed) else f"{speed:,.0f}", str(len(group.results))]
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """Three or four digits that matter, a dash for what is undefined."""
     if math.isnan(value):
         return "–"
