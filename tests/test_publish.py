@@ -145,6 +145,27 @@ def test_a_summary_of_something_else_is_found(result, command):
 
 
 @pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        ({"learner": "better"}, "its learner is 'mine:Mine', and no"),
+        ({"oracle": True}, "no oracle"),
+    ],
+)
+def test_a_false_label_is_found(result, command, claim, words):
+    Path("r.json").write_text(json.dumps(result | claim))
+    code, _, errors = command("verify", "r.json")
+    assert code == 1
+    assert words in errors
+
+
+def test_a_run_without_its_environment_is_not_published(here, command):
+    Path("runs/Mine-0.5-1/environment.json").unlink()
+    code, _, errors = command("publish", "runs/Mine-0.5-1")
+    assert code == 2
+    assert "runs/Mine-0.5-1 has lost its environment.json" in errors
+
+
+@pytest.mark.parametrize(
     ("file", "line", "words"),
     [
         ("texts/a.txt", "and more\n", "the text of "),

@@ -9,7 +9,7 @@ from calm.errors import CalmError
 from calm.files import replace_json, sha256
 from calm.folder import RunFolder
 from calm.metrics import fragment_means, plain, summarise
-from calm.report import Run, load_runs, settings
+from calm.report.runs import Run, load_runs, settings
 
 FORMAT = 1
 SUMMARISED = ("ppl", "ppl_at_switch", "recovery", "bits")
@@ -17,12 +17,13 @@ SUMMARISED = ("ppl", "ppl_at_switch", "recovery", "bits")
 
 def publish(
     paths: Sequence[Path], out: Path, learner: str | None = None, where: str | None = None
-) -> dict[str, Any]:
-    """Write the runs of one learner in one setting to a file; return what is in it.
+) -> tuple[dict[str, Any], list[str]]:
+    """Write the runs of one learner in one setting to a file.
 
-    `learner` chooses one, by what it is called in tables; `where` says where its code is.
+    `learner` chooses one, by what it is called in tables; `where` says where its code is. Returns
+    what was written, and a sentence about each run that is not in it though it is there.
     """
-    runs, _ = load_runs(paths)
+    runs, passed_over = load_runs(paths)
     rows = [
         (setting, group)
         for setting, groups in settings(runs).items()
@@ -38,7 +39,7 @@ def publish(
             else f"no run is of {learner!r}: take one of "
             + ", ".join(map(repr, sorted({run.learner for run in runs})))
         )
-    ((setting, group),) = rows
+    ((_, group),) = rows
     first = group.runs[0]
     config = first.config.to_dict()
     del config["seed"]
@@ -47,7 +48,7 @@ def publish(
         "format": FORMAT,
         "learner": group.learner,
         "oracle": group.oracle,
-        "setting": setting,
+        "setting": first.setting,
         "config": config,
         "text": first.text,
         "code": {"sha256": _code(group.runs), "where": where},
@@ -61,7 +62,7 @@ def publish(
         },
     }
     replace_json(out, result)
-    return result
+    return result, passed_over
 
 
 def _seed(run: Run) -> dict[str, Any]:
@@ -78,6 +79,8 @@ def _seed(run: Run) -> dict[str, Any]:
 def _code(runs: Sequence[Run]) -> str | None:
     """Return the hash of the learner's file, the same at every start; None for one of ours."""
     starts = {run.path: RunFolder(run.path).starts() for run in runs}
+    for path in (path for path, each in starts.items() if not each):
+        raise CalmError(f"{path} has lost its environment.json, without which it proves nothing")
     hashes: set[str | None] = {start.get("code") for each in starts.values() for start in each}
     if len(hashes) > 1:
         paths = ", ".join(map(str, starts))

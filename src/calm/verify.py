@@ -12,8 +12,9 @@ from calm.config import Choice, Config, convert
 from calm.errors import CalmError
 from calm.files import sha256
 from calm.folder import RunFolder
-from calm.metrics import fragment_means, measure, summarise
+from calm.metrics import fragment_means, summarise
 from calm.publish import FORMAT
+from calm.report.runs import Run
 from calm.run import CHECKPOINT_SECONDS, start_or_resume
 
 # What may differ where machine or versions do: docs/publishing.md says how that was found.
@@ -25,8 +26,10 @@ VERSIONS = ("calm-bench", "commit", "python", "numpy", "numba", "torch", "platfo
 
 @dataclass(frozen=True)
 class Published:
-    """What `calm publish` wrote, as far as it is put to the test; all of its seeds are alike."""
+    """What `calm publish` wrote, as far as it is put to the test."""
 
+    learner: str
+    oracle: bool
     config: dict[str, Any]
     text: str
     code: str | None
@@ -81,7 +84,8 @@ def read_result(path: Path) -> Published:
                 raise CalmError(f"{path}: the mean {key} is not that of its seeds, {mean:g}")
         if not all(claim["records"] and claim["starts"] for claim in seeds.values()) or not seeds:
             raise ValueError("nothing to compare with")
-        return Published(data["config"], data["text"], data["code"]["sha256"], seeds)
+        row = (data["learner"], data["oracle"], data["config"], data["text"])
+        return Published(*row, data["code"]["sha256"], seeds)
     except OSError as error:
         raise CalmError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
@@ -100,10 +104,14 @@ def run_again(published: Published, config: Config, out: Path) -> RunFolder:
     return start_or_resume(config, out, CHECKPOINT_SECONDS)
 
 
-def compare(claim: Mapping[str, Any], folder: RunFolder) -> Verdict:
+def compare(published: Published, seed: int, folder: RunFolder) -> Verdict:
     """Compare a finished run with what was published of its seed."""
-    records = folder.records()
-    means, scores = fragment_means(records), measure(records).to_dict()
+    run, claim = Run(folder.path, folder.config(), folder.metrics()), published.seeds[seed]
+    if (run.learner, run.oracle) != (published.learner, published.oracle):
+        kind = "an oracle" if run.oracle else "no oracle"
+        return Verdict(False, f"its learner is {run.learner!r}, and {kind}")
+    records = run.records
+    means, scores = fragment_means(records), run.result.to_dict()
     exact = sha256(folder.path / "records.jsonl") == claim["records"]
     if len(means) != len(claim["fragments"]):
         return Verdict(False, f"{len(means)} fragments here, {len(claim['fragments'])} published")

@@ -41,7 +41,7 @@ class VerifyCommand:
 
     result: Annotated[Positional[Path], arg(metavar="RESULT.json")]
     """A file that `calm publish` wrote."""
-    seed: Annotated[int | None, arg(help_behavior_hint="(default: its first)")] = None
+    seed: Annotated[int | None, arg(metavar="S", help_behavior_hint="(default: its first)")] = None
     """Which of its seeds."""
     corpus: Annotated[str | None, arg(metavar="NAME|DIR", help_behavior_hint="")] = None
     """The same text, where it has another name or place here."""
@@ -57,7 +57,9 @@ def publish(command: PublishCommand, options: dict[str, dict[str, Any]]) -> None
     from calm.publish import publish
 
     with room_in(command.out.parent):
-        result = publish(command.runs, command.out, command.learner, command.code)
+        result, passed_over = publish(command.runs, command.out, command.learner, command.code)
+    for sentence in passed_over:
+        print(f"passed over: {sentence}")
     seeds = ", ".join(result["seeds"])
     print(f"{result['learner']} in {result['setting']}: seeds {seeds}")
     if result["code"]["sha256"] and not command.code:
@@ -78,7 +80,7 @@ def verify(command: VerifyCommand, options: dict[str, dict[str, Any]]) -> None:
     config = published.run(seed, command.corpus)
     out = command.out or Path("verified") / Planned(config).name
     folder = run_again(published, config, out)
-    verdict = compare(published.seeds[seed], folder)
+    verdict = compare(published, seed, folder)
     print(f"run folder: {folder.path}")
     if not verdict.agrees:
         raise RunFailedError(f"seed {seed} does not agree: {verdict.sentence}")

@@ -38,7 +38,7 @@ class TuneCommand:
     """Size of a learner that comes in sizes (default: the experiment's, or small)."""
     by: Literal["grid", "optuna"] = "grid"
     """Try every combination, or let Optuna propose some."""
-    trials: Annotated[int | None, arg(help_behavior_hint="(default: 20)")] = None
+    trials: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: 20)")] = None
     """How many combinations Optuna proposes."""
     search_seed: int = 0
     """Seed of Optuna's proposals."""
