@@ -5,7 +5,6 @@ So a block of symbols is read once: weighed, taken to the exponential, and weigh
 while it is still at hand.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,8 @@ import torch
 from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
+
+from calm.learners.neural.threads import share
 
 BLOCK = 1024  # symbols that are worked on at a time
 GROUP = 6  # experts that go through a loop together, as `_fold` has it
@@ -44,14 +45,7 @@ def product_slope(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
     w = np.zeros(-(-n // GROUP) * GROUP, dtype=np.float32)
     w[:n] = weights.numpy()
     mean = np.empty((positions, n))
-    threads = min(torch.get_num_threads(), positions)
-    bounds = [positions * i // threads for i in range(threads + 1)]
-
-    def work(i: int) -> None:
-        _expectation(plain, upper, w, bounds[i], bounds[i + 1], mean)
-
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, range(threads)))
+    share(lambda first, last: _expectation(plain, upper, w, first, last, mean), positions)
     wanted = logits[:, torch.arange(positions), targets].double().mean(dim=1)
     return (torch.from_numpy(mean).mean(dim=0) - wanted).float()
 
