@@ -1,4 +1,5 @@
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -71,7 +72,7 @@ def test_how_many_threads_there_are_changes_nothing(precision):
         )
         source = np.random.default_rng(0)
         x = source.integers(0, 11, (6, 5, 2))
-        for inputs, targets in zip(x[:-1], x[1:], strict=True):
+        for inputs, targets in pairwise(x):
             losses.append(learner.predict(inputs))
             learner.learn(inputs, targets)
     torch.set_num_threads(before)
