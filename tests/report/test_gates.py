@@ -9,7 +9,7 @@ import pytest
 from calm.analysis import gate_similarity, tree_agreement
 from calm.config import Choice, Config, StreamConfig
 from calm.metrics import Records
-from calm.report import gate_facts, gate_sentence, load_runs, settings, write_report
+from calm.report import compare, gate_facts, gate_sentence, load_runs, settings, write_report
 from calm.report.gates import gate_figure
 from calm.report.runs import Group, Run
 from calm.run import start
@@ -72,7 +72,7 @@ def test_learners_without_a_gate_have_no_facts(runs):
 
 
 def test_files_and_sentences_are_written(runs, tmp_path):
-    written = write_report(loaded(runs), tmp_path)
+    written = write_report(compare(loaded(runs)), tmp_path)
     names = [path.name for path in written]
     assert sum(name.startswith("gates-") for name in names) == 2
     (picture,) = (

@@ -10,7 +10,7 @@ import pytest
 from calm.config import Choice, Config, StreamConfig
 from calm.errors import CalmError
 from calm.folder import RunFolder
-from calm.report import load_runs, settings, too_good, write_report
+from calm.report import compare, load_runs, settings, too_good, write_report
 from calm.report.figures import POINTS, loss_figure
 from calm.run import start
 from helpers import calm
@@ -44,14 +44,14 @@ def test_learners_are_ranked_and_oracles_apart(runs):
 
 def test_the_table_in_three_formats(runs, tmp_path):
     loaded = finished([runs])
-    write_report(loaded, tmp_path)
+    write_report(compare(loaded), tmp_path)
     mean = np.mean([r.result.ppl for r in loaded if r.learner == "unigram"])
     markdown = (tmp_path / "table.md").read_text()
-    assert re.search(rf"\| unigram \| {mean:.2f} ± \d", markdown)
+    assert re.search(rf"\| unigram \| \*\*{mean:.2f} ± \d", markdown)
     assert "95 % interval over seeds" in markdown
     assert r"floor-known\*" in markdown
     latex = (tmp_path / "table.tex").read_text()
-    assert rf"unigram & {mean:.2f} $\pm$" in latex
+    assert rf"unigram & \textbf{{{mean:.2f} $\pm$" in latex
     assert latex.count(r"\midrule") == 2
     data = json.loads((tmp_path / "table.json").read_text())
     (rows,) = data.values()
@@ -61,7 +61,7 @@ def test_the_table_in_three_formats(runs, tmp_path):
 
 
 def test_figures_are_pictures(runs, tmp_path):
-    write_report(finished([runs]), tmp_path)
+    write_report(compare(finished([runs])), tmp_path)
     for name in ("loss", "switch"):
         picture = matplotlib.image.imread(tmp_path / f"{name}.png")
         assert picture.shape[0] > 400
@@ -70,8 +70,8 @@ def test_figures_are_pictures(runs, tmp_path):
 
 
 def test_the_same_runs_give_the_same_files(runs, tmp_path):
-    first = write_report(finished([runs]), tmp_path / "a")
-    second = write_report(finished([runs]), tmp_path / "b")
+    first = write_report(compare(finished([runs])), tmp_path / "a")
+    second = write_report(compare(finished([runs])), tmp_path / "b")
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
 
 
@@ -106,7 +106,7 @@ def test_runs_of_different_streams_are_not_compared(runs, tmp_path):
     start(config("unigram", 0, fragments=15), tmp_path / "other")
     groups = settings(finished([runs, tmp_path / "other"]))
     assert len(groups) == 2
-    written = write_report(finished([runs, tmp_path / "other"]), tmp_path / "out")
+    written = write_report(compare(finished([runs, tmp_path / "other"])), tmp_path / "out")
     assert {"loss-1.png", "loss-2.png"} <= {path.name for path in written}
 
 
@@ -178,4 +178,4 @@ def test_the_command_prints_the_table_and_says_where_the_files_are(
     code, out, _ = calm(monkeypatch, capsys, "report", runs, "--out", tmp_path)
     assert code == 0
     assert "floor-known*" in out
-    assert f"7 files in {tmp_path}: table.md" in out
+    assert f"9 files in {tmp_path}: table.md" in out

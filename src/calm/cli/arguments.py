@@ -78,17 +78,24 @@ class ResumeCommand:
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """Compare finished runs: a table (on screen, Markdown, LaTeX, JSON) and two figures.
+    """Compare finished runs: tables (on screen, Markdown, LaTeX, JSON), differences and figures.
 
     Examples:
       calm report runs/synthetic-lstm-tiny-s0 runs/synthetic-unigram-s0 --out reports/first
-      calm report runs --out reports/all
+      calm report runs --out reports/all --against lstm
+      calm report runs --published newstest=multilingual-10k
     """
 
     runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN [RUN ...]")]
     """Folders of runs, or folders that hold such."""
     out: Path = Path("reports")
     """Folder for the files."""
+    published: Annotated[
+        tuple[str, ...], arg(metavar="[CORPUS=]SETTING ...", help_behavior_hint="")
+    ] = ()
+    """Setting of the paper whose numbers to put beside other data: multilingual-10k …"""
+    against: Annotated[str | None, arg(metavar="LEARNER", help_behavior_hint="")] = None
+    """Compare every learner with this one too, not only with the best."""
 
 
 @dataclass(frozen=True)
