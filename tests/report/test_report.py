@@ -77,8 +77,8 @@ def test_the_same_runs_give_the_same_files(runs, tmp_path):
 
 def test_every_fragment_is_shaded_and_every_learner_drawn(runs):
     loaded = finished([runs])
-    ((setting, groups),) = settings(loaded).items()
-    axes = loss_figure(setting, groups).axes[0]
+    (setting,) = compare(loaded)
+    axes = loss_figure(setting).axes[0]
     assert len(axes.patches) == 10
     lines = [line for line in axes.lines if len(line.get_xdata()) > 2]
     assert len(lines) == 3  # unigram, uniform, floor: those with a run on the first stream
@@ -91,8 +91,8 @@ def test_a_long_stream_is_thinned_but_keeps_its_extremes(tmp_path):
         stream=StreamConfig(fragments=100, mean_length=6000), learner=Choice("unigram"), seed=0
     )
     run = finished([start(long, tmp_path / "run").path])[0]
-    ((setting, groups),) = settings([run]).items()
-    axes = loss_figure(setting, groups).axes[0]
+    (setting,) = compare([run])
+    axes = loss_figure(setting).axes[0]
     loss = run.records.loss
     assert len(loss) > POINTS
     drawn = max(len(line.get_xdata()) for line in axes.lines)

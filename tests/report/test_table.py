@@ -21,7 +21,7 @@ def group(config, ppls, oracle=False, seeds=None):
     seeds = range(len(ppls)) if seeds is None else seeds
     results = tuple(Result(ppl, 2 * ppl, 3 * ppl, 0.0, {}, ()) for ppl in ppls)
     run = Run("nowhere", config, {})
-    run.__dict__["gates"] = None
+    run.__dict__["similarity"] = None
     return Group(run.learner, oracle, results, runs=(run,), seeds=tuple(seeds))
 
 
@@ -51,7 +51,7 @@ def test_the_best_is_bold_and_who_is_not_to_be_told_from_it_is_marked():
     found = setting(**THREE, ind_lstm=[1.0, 1.0, 1.0])
     assert column(found, "ppl") == ["**3.00 ± 2.48**", "3.07 ± 2.63†", "8.03 ± 2.49", "1.00 ± 0.00"]
     said = notes(found, MARKDOWN)
-    assert any(note.startswith("† not to be told from the best (bold) at 5%") for note in said)
+    assert any(note.startswith("† not to be told from the best (bold) at 5 %") for note in said)
     assert "±: half of the 95 % interval over seeds" in said
 
 

@@ -15,6 +15,7 @@ from calm.cli.arguments import (
     parse,
 )
 from calm.cli.corpus import CORPUS_COMMANDS, Command
+from calm.cli.generate import generate
 from calm.config import Choice, Config, Experiment, read_experiment
 from calm.errors import CalmError, RunFailedError, reason
 
@@ -62,24 +63,6 @@ def report(command: ReportCommand, options: Options) -> None:
     with room_in(command.out):
         written = write_report(compared, command.out)
     print(f"{len(written)} files in {command.out}: {', '.join(path.name for path in written)}")
-
-
-def generate(command: GenerateCommand, options: Options) -> None:
-    """`calm generate`."""
-    from calm.generate import generate, generate_after
-
-    length, class_name, seed = command.length, command.class_name, command.seed
-    if command.after is None:
-        print(generate(command.run, length, class_name, seed))
-        return
-    counts = command.after.split(",")
-    if not all(count.strip().isdecimal() for count in counts):
-        raise CalmError(
-            f"--after is {command.after!r}: expected numbers of batches with commas between them, "
-            "such as 0,5,10"
-        )
-    texts = generate_after(command.run, length, class_name, [int(c) for c in counts], seed)
-    print("\n\n".join(f"{title}:\n{text}" for title, text in texts))
 
 
 def check(command: CheckCommand, options: Options) -> None:
@@ -206,12 +189,11 @@ def _show_results(path: Path) -> None:
 
 def _print_tables(compared: "Sequence[Setting]") -> None:
     from calm.cli.screen import console
-    from calm.report import gate_facts, gate_sentence, screen_table, too_good
+    from calm.report import screen_table, too_good
 
     for setting in compared:
         console().print(screen_table(setting))
-        facts = gate_facts(setting.groups)
-        for remark in (*too_good(setting.groups), *map(gate_sentence, facts)):
+        for remark in (*too_good(setting.groups), *setting.gate_sentences()):
             print(remark)
 
 

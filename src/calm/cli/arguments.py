@@ -106,10 +106,11 @@ class GenerateCommand:
       calm generate runs/synthetic-lstm-tiny-s0 --length 300
       calm generate runs/synthetic-lstm-tiny-s0 --class coro
       calm generate runs/synthetic-lstm-tiny-s0 --class coro --after 0,5,10,50
+      calm generate runs/lstm-s0 runs/poe-5-s0 --class fr --after 0,5,10,50 --table texts.tex
     """
 
-    run: Annotated[Positional[Path], arg(metavar="RUN")]
-    """Folder of the run."""
+    runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN [RUN ...]")]
+    """Folder of the run; texts of several become a table."""
     length: int = 300
     """How many tokens."""
     class_name: Annotated[str | None, arg(name="class", metavar="NAME")] = None
@@ -118,6 +119,8 @@ class GenerateCommand:
     """Write a text after each of so many batches of the class; 0 is where the run stands."""
     seed: int = 0
     """Seed of the sampling."""
+    table: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None
+    """Write the texts as a table into a file, whose name ends in .md or .tex."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from calm.errors import CalmError
+from calm.report.gates import gate_facts, gate_sentence
 from calm.report.published import METRICS, Published, published_beside, wanted
 from calm.report.runs import Group, Run, settings
 from calm.report.significance import Difference, best, differences
@@ -22,6 +23,13 @@ class Setting:
     def run(self) -> Run:
         """One of the runs: all have its corpus and stream."""
         return next(group for group in self.groups if group.runs).runs[0]
+
+    def gate_sentences(self) -> list[str]:
+        """Say of every gated learner what its gate does."""
+        published = self.published.over_time if self.published else {}
+        return [
+            gate_sentence(fact, published.get(fact["name"])) for fact in gate_facts(self.groups)
+        ]
 
     def best(self, metric: str) -> str | None:
         """Name the best contender, if there are several."""
@@ -68,6 +76,25 @@ def compare(
                 f"no run is of corpus {corpus!r}: there is {', '.join(sorted(corpora))}"
             )
     return found
+
+
+def line_up(settings: Sequence[Setting]) -> dict[str, list[Group | None]]:
+    """Return every learner's group in each of several settings, by what it goes by in all.
+
+    That is its name, if no setting has two of that name: so a learner is one even if settings have
+    it with other options. Oracles come last.
+    """
+    groups = [group for setting in settings for group in setting.groups]
+    there = [[group.name for group in setting.groups] for setting in settings]
+    twice = {name for names in there for name in names if names.count(name) > 1}
+
+    def key(group: Group) -> str:
+        return group.learner if group.name in twice else group.name
+
+    return {
+        name: [next((g for g in s.groups if key(g) == name), None) for s in settings]
+        for name in dict.fromkeys(key(g) for g in sorted(groups, key=lambda g: g.oracle))
+    }
 
 
 def _find(groups: Sequence[Group], name: str) -> str | None:

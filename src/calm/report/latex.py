@@ -1,10 +1,10 @@
 """The tables as LaTeX, to be included where the package booktabs is used."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, groupby, pairwise
 
 from calm.metrics import summarise
-from calm.report.compare import Setting
+from calm.report.compare import Setting, line_up
 from calm.report.published import METRICS, names_in_the_paper
 from calm.report.runs import Group
 from calm.report.table import Style, cells, headings, notes, number
@@ -59,18 +59,10 @@ def paper_layout(settings: Sequence[Setting]) -> str:
         for i, (label, groups) in enumerate(rows):
             if i and _oracle(rows[i - 1][1]) and not _oracle(groups):
                 lines.append(r"\midrule")
-            own = zip(columns, groups, strict=True)
-            lines.append(_line([label, *(shown(*pair, m) for pair in own for m in METRICS)]))
-            if shown is _mean and any(s.published for s in columns):
-                own = zip(columns, groups, strict=True)
-                lines.append(
-                    _line(
-                        [
-                            r"\quad in the paper",
-                            *(_papers(*pair, m) for pair in own for m in METRICS),
-                        ]
-                    )
-                )
+            lines.append(_line([label, *_across(columns, groups, shown)]))
+            published = _across(columns, groups, _papers)
+            if shown is _mean and any(published):
+                lines.append(_line([r"\quad in the paper", *published]))
         lines += [r"\bottomrule", r"\end{tabular}", ""]
     for setting in columns:
         lines.append(f"% {setting.name}: {', '.join(group.learner for group in setting.groups)}")
@@ -78,32 +70,24 @@ def paper_layout(settings: Sequence[Setting]) -> str:
     return "\n".join(lines) + "\n"
 
 
-Row = tuple[str, list[Group | None]]  # a label, and a learner for every setting that has it
-
-
-def _rows(columns: Sequence[Setting]) -> list[Row]:
-    """Line learners up: by name if no setting has two of that name, oracles first, then as there.
-
-    So a learner is one row even if the settings have it with other options.
-    """
-    groups = [group for setting in columns for group in setting.groups]
-    names = [[group.name for group in setting.groups] for setting in columns]
-    twice = {name for there in names for name in there if there.count(name) > 1}
+def _rows(columns: Sequence[Setting]) -> list[tuple[str, list[Group | None]]]:
+    """Return a label, and a learner for every setting that has it; oracles first, as there."""
     called = names_in_the_paper()
-    order = list(called)
+    order = [*called]
 
-    def key(group: Group) -> str:
-        return group.learner if group.name in twice else group.name
+    def place(row: tuple[str, list[Group | None]]) -> tuple[bool, int]:
+        return not _oracle(row[1]), order.index(row[0]) if row[0] in order else len(order)
 
-    def place(group: Group) -> tuple[bool, int]:
-        return not group.oracle, order.index(group.name) if group.name in order else len(order)
+    return [
+        (escaped(called.get(name, name)) + (LATEX.star if _oracle(groups) else ""), groups)
+        for name, groups in sorted(line_up(columns).items(), key=place)
+    ]
 
-    rows = []
-    for wanted, first in {key(group): group for group in sorted(groups, key=place)}.items():
-        label = called.get(wanted, wanted)
-        found = [next((g for g in s.groups if key(g) == wanted), None) for s in columns]
-        rows.append((escaped(label) + (LATEX.star if first.oracle else ""), found))
-    return rows
+
+def _across(
+    columns: Sequence[Setting], groups: Sequence[Group | None], shown: Callable[..., str]
+) -> list[str]:
+    return [shown(s, g, m) for s, g in zip(columns, groups, strict=True) for m in METRICS]
 
 
 def _header(columns: Sequence[Setting]) -> list[str]:

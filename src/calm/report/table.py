@@ -10,7 +10,6 @@ from rich.table import Table
 
 from calm.metrics import Result, Summary, summarise
 from calm.report.compare import Setting
-from calm.report.gates import gate_facts, gate_sentence
 from calm.report.published import METRICS
 from calm.report.runs import Group
 from calm.report.significance import LEVEL
@@ -22,7 +21,7 @@ LEGEND = (
     "ppl: second half of the stream. ppl@sw: 10 batches after a switch. rec: batches to recover.",
     "–: not defined, as when no class comes back",
 )
-TIED = f"not to be told from the best (bold) at {LEVEL:.0%}: paired t-test over seeds, Holm"
+TIED = f"not to be told from the best (bold) at {100 * LEVEL:g} %: paired t-test over seeds, Holm"
 BELOW = "below the floor, which nobody can be: does it keep to the protocol? See calm check"
 
 
@@ -124,8 +123,7 @@ def markdown(settings: Sequence[Setting]) -> str:
     for setting in settings:
         rows = [cells(setting, group, MARKDOWN) for group in setting.groups]
         lines += [f"### {setting.name}", "", *markdown_table(headings(setting, MARKDOWN), rows)]
-        said = notes(setting, MARKDOWN)
-        said += [gate_sentence(fact) for fact in gate_facts(setting.groups)]
+        said = notes(setting, MARKDOWN) + setting.gate_sentences()
         lines += [line for note in said for line in ("", note)] + [""]
     return "\n".join(lines)
 

@@ -85,7 +85,11 @@ def _learner(setting: Setting, group: Group, gate: dict[str, Any]) -> dict[str, 
             for found in setting.differences
             if found.learner == group.learner
         ],
-        "gate": {key: _plain(value) for key, value in gate.items() if isinstance(value, Summary)},
+        "gate": {
+            key: _plain(value) if isinstance(value, Summary) else value
+            for key, value in gate.items()
+            if key not in ("name", "learner")
+        },
         "seeds": list(group.seeds),
         "results": [result.to_dict() for result in group.results],
         "tokens_per_second": list(group.speeds),
