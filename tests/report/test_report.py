@@ -179,3 +179,30 @@ def test_the_command_prints_the_table_and_says_where_the_files_are(
     assert code == 0
     assert "floor-known*" in out
     assert f"9 files in {tmp_path}: table.md" in out
+
+
+def test_the_command_compares_with_a_learner_and_with_the_paper(
+    runs, tmp_path, monkeypatch, capsys
+):
+    asked = ("--against", "floor", "--published", "synthetic=multilingual-10k")
+    code, out, _ = calm(monkeypatch, capsys, "report", runs, "--out", tmp_path, *asked)
+    assert code == 0
+    assert "paper‡" in out
+    assert "| unigram | floor |" in (tmp_path / "differences.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--against", "lstm"), "no learner is called 'lstm': take one of unigram"),
+        (("--published", "table-1"), "the paper has no setting 'table-1': take one of multil"),
+        (("--published", "ml=multilingual-10k"), "no run is of corpus 'ml': there is synthetic"),
+    ],
+)
+def test_wrong_wishes_are_one_sentence(runs, tmp_path, monkeypatch, capsys, arguments, words):
+    out = tmp_path / "out"
+    code, _, err = calm(monkeypatch, capsys, "report", runs, "--out", out, *arguments)
+    assert code == 2
+    assert words in err
+    assert err.count("\n") == 1
+    assert not out.exists()

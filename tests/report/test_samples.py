@@ -19,7 +19,7 @@ def test_points_are_rows_and_learners_columns():
 
 def test_the_same_in_latex():
     lines = latex_samples(["lstm", "poe"], [ONE, OTHER]).splitlines()
-    assert lines[1] == r"\begin{tabular}{p{0.14\linewidth}p{0.40\linewidth}p{0.40\linewidth}}"
+    assert lines[1] == r"\begin{tabular}{p{0.12\linewidth}p{0.38\linewidth}p{0.38\linewidth}}"
     assert r"fr, after 5 batches & 50 \% <x> *y* & e\_f \& g \\" in lines
     rows = [line for line in lines if line.endswith(r"\\")]
     assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {2}

@@ -1,5 +1,6 @@
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,6 @@ from calm.report.runs import Group, Run
 from calm.report.significance import differences
 from calm.report.table import MARKDOWN, cells, headings, markdown, notes, screen_table
 from calm.report.written import differences_page, to_json
-from helpers import calm
 
 
 def group(config, ppls, oracle=False, seeds=None):
@@ -166,28 +166,24 @@ def test_what_latex_would_read_as_its_own_is_escaped():
     )
 
 
-def test_a_learner_to_compare_with_is_found_by_name_or_refused(monkeypatch, capsys, tmp_path):
-    stream = ("--stream.fragments", "10", "--stream.mean-length", "1500")
-    for prior in ("1.0", "2.0"):
-        chosen = ("--learner", "unigram", "--learner.prior", prior, "--out", tmp_path / prior)
-        assert calm(monkeypatch, capsys, "run", *stream, *chosen)[0] == 0
-    base = ("report", tmp_path, "--out", tmp_path / "out")
-    code, out, _ = calm(monkeypatch, capsys, *base, "--against", "floor")
-    assert code == 0
-    assert "differences.md" in out
-    assert "| unigram prior=1.0 | floor |" in (tmp_path / "out" / "differences.md").read_text()
-    for arguments, words in (
-        (("--against", "lstm"), "no learner is called 'lstm': take one of unigram prior="),
-        (("--against", "unigram"), "several learners are called 'unigram': take one of"),
-        (("--published", "table-1"), "the paper has no setting 'table-1': take one of multil"),
-        (("--published", "ml=multilingual-10k"), "no run is of corpus 'ml': there is synthetic"),
-    ):
-        code, _, err = calm(monkeypatch, capsys, *base, *arguments)
-        assert code == 2
-        assert words in err
-        assert err.count("\n") == 1
+def finished_run(learner, seed=0, **options):
+    """A run as if read from its folder, of which only the ppl was ever measured."""
+    run = Run(
+        Path("nowhere"),
+        Config(learner=Choice(learner, options), seed=seed),
+        {"oracle": False, "tokens_per_second": 1},
+    )
+    run.__dict__["result"] = Result(2.0 + seed, 3.0, 4.0, 1.0, {}, ())
+    return run
 
 
-def test_nothing_is_compared_that_is_not_asked_for():
-    with pytest.raises(CalmError, match="no learner is called 'x': take one of "):
-        compare([], against="x")
+def test_a_learner_to_compare_with_is_found_with_or_without_its_options():
+    runs = [finished_run("unigram", prior=1.0), finished_run("unigram"), finished_run("lstm", a=1)]
+    (setting,) = compare(runs, against="unigram")
+    assert {found.against for found in setting.differences} >= {"unigram"}
+    (setting,) = compare(runs, against="lstm")
+    assert {found.against for found in setting.differences} >= {"lstm a=1"}
+    with pytest.raises(CalmError, match="several learners are called 'unigram': take one of"):
+        compare([runs[0], finished_run("unigram", prior=2.0)], against="unigram")
+    with pytest.raises(CalmError, match="'mos': take one of unigram prior=1.0, unigram, lstm a=1$"):
+        compare(runs, against="mos")

@@ -19,10 +19,10 @@ def markdown_samples(learners: Sequence[str], samples: Sequence[Samples]) -> str
 
 def latex_samples(learners: Sequence[str], samples: Sequence[Samples]) -> str:
     """Return the same as LaTeX."""
-    column = rf"p{{{0.8 / len(learners):.2f}\linewidth}}"
+    column = rf"p{{{0.76 / len(learners):.2f}\linewidth}}"
     lines = [
         "% needs booktabs, and fontenc with T1",
-        rf"\begin{{tabular}}{{p{{0.14\linewidth}}{column * len(learners)}}}",
+        rf"\begin{{tabular}}{{p{{0.12\linewidth}}{column * len(learners)}}}",
         r"\toprule",
         " & ".join(["", *map(escaped, learners)]) + r" \\",
     ]
