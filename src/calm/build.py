@@ -47,24 +47,43 @@ def build_corpora(choice: Choice) -> Corpora:
     )
 
 
-def build_stream(config: Config) -> Stream:
-    """Build the corpora and the stream over them."""
+def placed(corpus: Choice) -> Choice:
+    """Make a folder's name good from anywhere, so that a run can be resumed from anywhere."""
+    folder = Path(corpus.name)
+    if corpus.name == "synthetic" or is_set(corpus.name) or not folder.is_dir():
+        return corpus
+    return Choice(str(folder.resolve()), corpus.options)
+
+
+def build_stream(config: Config, corpora: Corpora | None = None) -> Stream:
+    """Build the corpora, if they are not at hand, and the stream over them."""
     if config.seed < 0:
         raise CalmError(f"seed is {config.seed}: take 0 or more")
-    return Stream(build_corpora(config.corpus), seed=config.seed, **asdict(config.stream))
+    corpora = corpora or build_corpora(config.corpus)
+    return Stream(corpora, seed=config.seed, **asdict(config.stream))
 
 
 def build_learner(config: Config, stream: Stream) -> Learner:
     """Build the learner for a stream."""
-    name, options = config.learner.name, dict(config.learner.options)
-    for key in (*GIVEN, "name"):
-        if key in options:
-            raise CalmError(f"learner {name}: {key!r} is not for you to give: the run sets it")
-    size = options.pop("size", None)
+    name, size, options = _taken_apart(config.learner)
     return learner(
         name, vocabulary=len(stream.vocabulary), seed=config.seed, size=size, stream=stream,
         **options,
     )  # fmt: skip
+
+
+def check_learner(choice: Choice) -> None:
+    """Refuse a name and options that no learner could be built from."""
+    name, size, options = _taken_apart(choice)
+    _arguments(name, learner_class(name), size, options)
+
+
+def knows(name: str, option: str) -> bool:
+    """Whether a learner has an option of this name."""
+    cls = learner_class(name)
+    if option == "size":
+        return bool(_named(name, cls).sizes)
+    return option not in GIVEN and option in inspect.signature(cls).parameters
 
 
 def load(name: str, **options: Any) -> Corpora:
@@ -87,17 +106,8 @@ def learner(
     """
     cls = learner_class(name)
     where = f"learner {name}"
-    named = _named(name, cls)
-    if size and not named.sizes:
-        raise CalmError(f"{where} comes in one size: leave the size {size!r} away")
-    if named.sizes:
-        size = size or DEFAULT_SIZE
-        if size not in named.sizes:
-            raise CalmError(f"{where} has no size {size!r}: take one of {', '.join(named.sizes)}")
-        options = {**named.sizes[size], **options}
-    options = {**named.options, **options}
-    checked = _options(cls, GIVEN, options, where)
-    arguments = {**checked, "vocabulary": vocabulary, "seed": seed}
+    arguments = _arguments(name, cls, size, options)
+    arguments |= {"vocabulary": vocabulary, "seed": seed}
     if cls.oracle:
         if stream is None:
             raise CalmError(f"{where} is an oracle: it needs the stream, as stream=…")
@@ -107,6 +117,33 @@ def learner(
             return cls(**arguments)
         except ValueError as error:
             raise CalmError(f"{where}: {error}") from None
+
+
+def _taken_apart(choice: Choice) -> tuple[str, str | None, dict[str, Any]]:
+    """Return name, size and options, none of which may be the run's to set."""
+    options = dict(choice.options)
+    for key in (*GIVEN, "name"):
+        if key in options:
+            raise CalmError(
+                f"learner {choice.name}: {key!r} is not for you to give: the run sets it"
+            )
+    return choice.name, options.pop("size", None), options
+
+
+def _arguments(
+    name: str, cls: type[Learner], size: str | None, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Check options and complete them by those that name and size stand for."""
+    where = f"learner {name}"
+    named = _named(name, cls)
+    if size and not named.sizes:
+        raise CalmError(f"{where} comes in one size: leave the size {size!r} away")
+    if named.sizes:
+        size = size or DEFAULT_SIZE
+        if size not in named.sizes:
+            raise CalmError(f"{where} has no size {size!r}: take one of {', '.join(named.sizes)}")
+        options = {**named.sizes[size], **options}
+    return _options(cls, GIVEN, {**named.options, **options}, where)
 
 
 def with_size(choice: Choice) -> Choice:

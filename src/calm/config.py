@@ -96,15 +96,12 @@ class Experiment:
 
 def read_config(path: Path) -> Config:
     """Read a run's TOML file; what it does not mention keeps its default."""
-    return convert(Config, _read(path), str(path))
+    return convert(Config, read_toml(path), str(path))
 
 
 def read_experiment(path: Path) -> Experiment:
     """Read a TOML file that may also have tables [learners.NAME]; a preset goes by its name."""
-    preset = PRESETS / f"{path}.toml"
-    if preset.is_file() and not path.is_file():
-        path = preset
-    data = _read(path)
+    data = read_toml(path)
     learners = data.pop("learners", {})
     if not isinstance(learners, dict) or not all(isinstance(x, dict) for x in learners.values()):
         raise CalmError(f"{path}: learners: expected tables such as [learners.lstm]")
@@ -114,7 +111,11 @@ def read_experiment(path: Path) -> Experiment:
     return Experiment(convert(Config, data, str(path)), learners)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file; a preset goes by its name."""
+    preset = PRESETS / f"{path}.toml"
+    if preset.is_file() and not path.is_file():
+        path = preset
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

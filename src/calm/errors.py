@@ -18,6 +18,14 @@ class RunFailedError(CalmError):
     exit_code = 1
 
 
+class StoppedError(RunFailedError):
+    """Somebody stopped the work, which can go on."""
+
+
+class BusyError(CalmError):
+    """Another process is at it."""
+
+
 def reason(error: OSError) -> str:
     """Say what the operating system refused, and of which file."""
     where = f": {error.filename}" if error.filename else ""

@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from calm.build import build_learner, build_stream, learner_class
 from calm.config import Choice, Config
-from calm.errors import CalmError, RunFailedError, blame, reason
+from calm.errors import CalmError, RunFailedError, StoppedError, blame, reason
 from calm.files import room_in
 from calm.folder import RunFolder
 from calm.learners.base import Learner
@@ -39,25 +39,49 @@ CHECKPOINT_SHARE = 0.05  # checkpoints may take this share of the time and no mo
 
 def start(config: Config, path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFolder:
     """Run a config in a new folder, to its end."""
-    _check_interval(checkpoint_seconds)
+    check_interval(checkpoint_seconds)
     stream = build_stream(config)
     learner = build_learner(config, stream)
     folder = RunFolder(path)
     with folder.lock():
-        with room_in(path):
-            folder.create(config)
-        with _resumable(folder):
-            _drive(folder, stream, learner, 0, checkpoint_seconds)
+        _begin(folder, config, stream, learner, checkpoint_seconds)
     return folder
 
 
 def resume(path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFolder:
     """Go on with a run that was stopped, however it was; a finished one stays as it is."""
-    _check_interval(checkpoint_seconds)
+    check_interval(checkpoint_seconds)
     folder = RunFolder.open(path)
-    with folder.lock(), _resumable(folder):
+    with folder.lock():
+        _go_on(folder, checkpoint_seconds)
+    return folder
+
+
+def start_or_resume(config: Config, path: Path, checkpoint_seconds: float) -> RunFolder:
+    """Do whichever the folder asks for, decided while other processes are kept away."""
+    folder = RunFolder(path)
+    with folder.lock():
+        if folder.exists():
+            _go_on(folder, checkpoint_seconds)
+        else:
+            stream = build_stream(config)
+            _begin(folder, config, stream, build_learner(config, stream), checkpoint_seconds)
+    return folder
+
+
+def _begin(
+    folder: RunFolder, config: Config, stream: Stream, learner: Learner, checkpoint_seconds: float
+) -> None:
+    with room_in(folder.path):
+        folder.create(config)
+    with _resumable(folder):
+        _drive(folder, stream, learner, 0, checkpoint_seconds)
+
+
+def _go_on(folder: RunFolder, checkpoint_seconds: float) -> None:
+    with _resumable(folder):
         if folder.finished:
-            return folder
+            return
         folder.check_origin()
         config = folder.config()
         stream = build_stream(config)
@@ -67,10 +91,10 @@ def resume(path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFol
         if step == 0:
             say("there is no checkpoint yet: the run begins again")
         _drive(folder, stream, learner, step, checkpoint_seconds)
-    return folder
 
 
-def _check_interval(checkpoint_seconds: float) -> None:
+def check_interval(checkpoint_seconds: float) -> None:
+    """Refuse what is no time between two checkpoints."""
     if not checkpoint_seconds > 0:
         raise CalmError(f"checkpoint_seconds is {checkpoint_seconds:g}: take a time above 0")
 
@@ -111,7 +135,7 @@ def _drive(
             if stop.is_set() or time.monotonic() - saved > wait:
                 save(record.step)
             if stop.is_set():
-                raise RunFailedError(
+                raise StoppedError(
                     f"stopped before batch {record.step} of {len(stream)}: "
                     f"go on with `calm resume {folder.path}`"
                 )
@@ -133,12 +157,17 @@ def _finish(folder: RunFolder, stream: Stream) -> None:
         "seconds": round(seconds, 3),
         "tokens_per_second": round(tokens / seconds) if seconds else None,
     }
-    if folder.config().corpus.name == "synthetic":
-        metrics["floors"] = {name: _floor(name, folder, stream).to_dict() for name in FLOORS}
+    if floors := floors_of(folder.config().corpus):
+        metrics["floors"] = {name: _floor(name, folder, stream).to_dict() for name in floors}
     if isinstance(stream.corpora, KnownTree):
         matrix = stream.corpora.tree_distances().tolist()
         metrics["distances"] = {"classes": stream.classes, "matrix": matrix}
     folder.save_metrics(metrics)
+
+
+def floors_of(corpus: Choice) -> Sequence[str]:
+    """Name the oracles that are run below every learner, where the truth is known."""
+    return FLOORS if corpus.name == "synthetic" else ()
 
 
 def _floor(name: str, folder: RunFolder, stream: Stream) -> Result:
@@ -164,9 +193,14 @@ def _resumable(folder: RunFolder) -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
-    except (OSError, KeyboardInterrupt) as error:
-        what = reason(error) if isinstance(error, OSError) else "stopped"
-        raise RunFailedError(f"{what}; go on with `calm resume {folder.path}`") from None
+    except OSError as error:
+        raise RunFailedError(f"{reason(error)}; {_how(folder)}") from None
+    except KeyboardInterrupt:
+        raise StoppedError(f"stopped; {_how(folder)}") from None
+
+
+def _how(folder: RunFolder) -> str:
+    return f"go on with `calm resume {folder.path}`"
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from calm.cli.arguments import (
 )
 from calm.cli.corpus import CORPUS_COMMANDS, Command
 from calm.cli.generate import generate
+from calm.cli.sweep import SweepCommand, sweep
 from calm.config import Choice, Config, Experiment, read_experiment
 from calm.errors import CalmError, RunFailedError, reason
 
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 
 def run(command: RunCommand, options: Options) -> None:
     """`calm run`."""
-    from calm.build import with_size
+    from calm.build import placed, with_size
     from calm.run import start
 
     base = read_experiment(command.experiment) if command.experiment else Experiment()
     chosen = {key: getattr(command, key) for key in ("size", "device", "precision")}
     options["learner"] |= {key: value for key, value in chosen.items() if value is not None}
     config = Config(
-        corpus=_placed(_override(base.config.corpus, command.corpus, options["corpus"])),
+        corpus=placed(_override(base.config.corpus, command.corpus, options["corpus"])),
         stream=command.stream,
         learner=with_size(base.choice(command.learner, options["learner"])),
         seed=command.seed,
@@ -99,6 +100,7 @@ def check(command: CheckCommand, options: Options) -> None:
 COMMANDS: dict[str, Command] = {
     "run": (RunCommand, run),
     "resume": (ResumeCommand, resume),
+    "sweep": (SweepCommand, sweep),
     "report": (ReportCommand, report),
     "generate": (GenerateCommand, generate),
     "check": (CheckCommand, check),
@@ -155,16 +157,6 @@ def _overview(prefix: str) -> str:
 def _override(base: Choice, name: str, options: dict[str, Any]) -> Choice:
     """Lay the command line's options over a file's, which go with the file's name only."""
     return Choice(name, {**base.options, **options} if name == base.name else options)
-
-
-def _placed(corpus: Choice) -> Choice:
-    """Make a folder's name good from anywhere, so that a run can be resumed from anywhere."""
-    from calm.corpus.home import is_set
-
-    folder = Path(corpus.name)
-    if corpus.name == "synthetic" or is_set(corpus.name) or not folder.is_dir():
-        return corpus
-    return Choice(str(folder.resolve()), corpus.options)
 
 
 def _new_folder(config: Config) -> Path:
