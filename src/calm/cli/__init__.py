@@ -16,7 +16,9 @@ from calm.cli.arguments import (
 )
 from calm.cli.corpus import CORPUS_COMMANDS, Command
 from calm.cli.generate import generate
+from calm.cli.publish import PublishCommand, VerifyCommand, publish, verify
 from calm.cli.sweep import SweepCommand, sweep
+from calm.cli.tune import TuneCommand, tune
 from calm.config import Choice, Config, Experiment, read_experiment
 from calm.errors import CalmError, RunFailedError, reason
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 def run(command: RunCommand, options: Options) -> None:
     """`calm run`."""
     from calm.build import placed, with_size
+    from calm.observer import make_observers
     from calm.run import start
 
     base = read_experiment(command.experiment) if command.experiment else Experiment()
@@ -39,15 +42,17 @@ def run(command: RunCommand, options: Options) -> None:
         seed=command.seed,
     )
     out = command.out or _new_folder(config)
-    folder = start(config, out, command.checkpoint_seconds)
+    folder = start(config, out, command.checkpoint_seconds, make_observers(command.observe))
     _show_results(folder.path)
 
 
 def resume(command: ResumeCommand, options: Options) -> None:
     """`calm resume`."""
+    from calm.observer import make_observers
     from calm.run import resume
 
-    _show_results(resume(command.run, command.checkpoint_seconds).path)
+    observers = make_observers(command.observe)
+    _show_results(resume(command.run, command.checkpoint_seconds, observers).path)
 
 
 def report(command: ReportCommand, options: Options) -> None:
@@ -101,7 +106,10 @@ COMMANDS: dict[str, Command] = {
     "run": (RunCommand, run),
     "resume": (ResumeCommand, resume),
     "sweep": (SweepCommand, sweep),
+    "tune": (TuneCommand, tune),
     "report": (ReportCommand, report),
+    "publish": (PublishCommand, publish),
+    "verify": (VerifyCommand, verify),
     "generate": (GenerateCommand, generate),
     "check": (CheckCommand, check),
     **{f"corpus {name}": command for name, command in CORPUS_COMMANDS.items()},
