@@ -7,6 +7,7 @@ from numba import njit
 
 from calm.learners.counts.features import BUCKETS, add_expert, add_surprise, find_contexts
 from calm.learners.counts.tree import Array
+from calm.learners.counts.words import follow_words
 
 CIRCUMSTANCES = 4
 
@@ -25,18 +26,21 @@ class Model(NamedTuple):
 class Past(NamedTuple):
     """What is known before a batch.
 
-    rows (b, K): the last symbols of every row, the newest last; -1 before the first. read: whether
-    the first inputs are news, or the targets of a batch that was learned.
+    Of every table, what its text would be in each row: text (columns, b, K + w), such that the
+    context of order k at position j ends with text[…, K + j]; -1 before the first symbol. known:
+    whether the first inputs are targets of a batch that was learned; if not they are news.
     """
 
-    rows: Array
-    word_nodes: Array  # (w, b, contexts)
+    text: Array
+    known: bool
+    word_rows: Array  # (columns, b, 6)
+    separator: int
+    foretold: Array  # (columns, b, V): what was to come when the text left a table
     home: int  # the table of the last batch
     active: Array  # (columns,)
     belief: Array  # (columns,): log probabilities; changed as the inputs come in
     zeroth: Array  # (columns, V): frequencies, all in all and in every table
     dense: Array  # (d, V): features given for every symbol
-    read: bool
 
 
 def circumstance_rows(order: int, vocabulary: int) -> int:
@@ -52,7 +56,6 @@ def predict_batch(model, tree, words, past, weights, inputs, trace, out):  # typ
     n, vocabulary = weights.chosen.shape[1], past.zeroth.shape[1]
     base, mass, sums = _dense_part(past.dense, weights.own[n:])
     total = mass.sum()
-    rows = past.rows.copy()
     q_all, q_table = past.zeroth[0].copy(), past.zeroth[past.home].copy()
     gain = np.zeros(vocabulary)
     chance = np.zeros(vocabulary)
@@ -62,19 +65,23 @@ def predict_batch(model, tree, words, past, weights, inputs, trace, out):  # typ
     trace.losses[:] = 0.0
     trace.share[:] = 0.0
     trace.share[n:] = weights.own[n:] * (w * b)
-    used = 0
+    used, column = 0, -1
+    word_nodes = np.empty((w, b, 0), dtype=np.int32)
     for j in range(w):
         _follow_belief(model, tree, past, inputs, j, nodes, trace.losses)
-        column = _believed(past.active, past.belief)
+        believed = _believed(past.active, past.belief)
+        if believed != column:
+            column = believed
+            if n > order + model.class_order:
+                word_nodes = follow_words(
+                    words, inputs, past.known, past.separator, past.word_rows[column].copy(), False
+                )
         for r in range(b):
-            rows[r, : order - 1] = rows[r, 1:]
-            rows[r, order - 1] = inputs[j, r]
             p = j * b + r
-            find_contexts(tree.slots, tree.parent, tree.label, rows[r], nodes[j, r])
-            if column != past.home and not past.read:
-                nodes[j, r, j + 1 :] = -1  # a switch was before this window: so was the context
+            context = past.text[column, r, j + 1 : j + 1 + order]
+            find_contexts(tree.slots, tree.parent, tree.label, context, nodes[j, r])
             used = _gather(
-                model, tree, words, nodes[j, r], past.word_nodes[j, r], column,
+                model, tree, words, nodes[j, r], word_nodes[j, r], column,
                 q_all, q_table, trace, p, used,
             )  # fmt: skip
             if used < 0:
@@ -97,6 +104,8 @@ def predict_batch(model, tree, words, past, weights, inputs, trace, out):  # typ
                 q_all[v] = past.zeroth[0, v]
                 q_table[v] = past.zeroth[past.home, v]
             _expect(past.dense, sums, mass, chance, whole, touched[:count], trace, p)
+            if j == 0 and past.known and len(past.active) > 2:
+                _hedge(past, r, row)
     trace.share[:] /= w * b
     return True
 
@@ -128,37 +137,55 @@ def _dense_part(dense, own):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _follow_belief(model, tree, past, inputs, j, nodes, losses):  # type: ignore[no-untyped-def]
-    """Weigh the tables by what they make of the inputs at j, given those before.
+    """Weigh the tables by what they make of the inputs at j, each after its own text.
 
-    If there was a switch, it was before the window, and what another table makes of the first
-    inputs does not depend on what came before that.
+    The losses are after the text of the table that was believed, to compare tables alone.
     """
-    if j == 0 and not past.read:
+    if j == 0 and past.known:
         return
     columns = len(losses)
-    usual, entering, p = np.zeros(columns), np.zeros(columns), np.zeros(columns)
+    usual, own, p = np.zeros(columns), np.zeros(columns), np.zeros(columns)
+    one = np.zeros(columns)
     begins, sizes, symbols, counts = tree.begin, tree.size, tree.symbol, tree.counts
-    before = np.zeros(model.order + 1, dtype=np.int32)
-    first = not past.read and j <= model.high + 1
+    before = np.zeros(model.high + 1, dtype=np.int32)
+    differ = j - past.known < model.high  # contexts reach back to where the text may differ
+    end = model.order + j
     for r in range(inputs.shape[1]):
         y = inputs[j, r]
-        if j == 0:
-            find_contexts(tree.slots, tree.parent, tree.label, past.rows[r], before)
-        context = before if j == 0 else nodes[j - 1, r]
-        p[:] = past.zeroth[0, y]
-        add_surprise(
-            begins, sizes, symbols, counts, context, y, p,
-            model.low, model.high, model.discounts, usual,
-        )  # fmt: skip
-        if first:
-            p[:] = past.zeroth[:, y]
+        if j > 0:
+            p[:] = past.zeroth[0, y]
             add_surprise(
-                begins, sizes, symbols, counts, context, y, p,
-                1, min(model.high, j - 1), model.discounts, entering,
+                begins, sizes, symbols, counts, nodes[j - 1, r], y, p,
+                model.low, model.high, model.discounts, usual,
             )  # fmt: skip
+        for a in range(1, columns if differ else 0):
+            if past.active[a]:
+                context = past.text[a, r, end - model.high : end]
+                find_contexts(tree.slots, tree.parent, tree.label, context, before)
+                p[:] = past.zeroth[0, y]
+                one[:] = 0.0
+                add_surprise(
+                    begins, sizes, symbols, counts, before, y, p,
+                    model.low, model.high, model.discounts, one,
+                )  # fmt: skip
+                own[a] += one[a]
     for a in range(columns):
         losses[a] += usual[a]
-        past.belief[a] -= model.trust * (entering[a] if first and a != past.home else usual[a])
+        past.belief[a] -= model.trust * (own[a] if differ else usual[a])
+
+
+@njit(cache=True, error_model="numpy")
+def _hedge(past, r, row):  # type: ignore[no-untyped-def]
+    """Mix the prediction for the first targets with what follows a switch to each other table."""
+    home = np.exp(past.belief[past.home])
+    total = home
+    row[:] = np.exp(row) * np.float32(home)
+    for a in range(1, len(past.active)):
+        if past.active[a] and a != past.home:
+            share = np.exp(past.belief[a])
+            total += share
+            row += past.foretold[a, r] * np.float32(share)
+    row[:] = np.log(row / np.float32(total))
 
 
 @njit(cache=True)
