@@ -72,7 +72,8 @@ class WordContexts:
         room = CONTEXTS * (inputs.size + targets.shape[1])
         self._make_room(3 * room, 2 * room * 8)
         self._rows = self.rows(inputs.shape[1]).copy()
-        rows = self._rows[table] = self._rows[source]
+        self._rows[table] = self._rows[source]
+        rows = self._rows[table]
         nodes = follow_words(self.tree, inputs, known, self.separator, rows, True)
         follow_words(self.tree, targets[-1:], False, self.separator, rows, True)
         done = 0
