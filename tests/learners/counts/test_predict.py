@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from calm.learners.counts.learner import LEVELS, ROOT_DISCOUNT, Counts
+from calm.learners.counts.features import ROOT_DISCOUNT
+from calm.learners.counts.learner import LEVELS, Counts
 from calm.learners.counts.tree import NODES
 from calm.learners.counts.words import follow_words
 from learners.counts.texts import read_only, two_classes

@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calm.learners.base import GatedLearner, State, Tokens
+from calm.learners.counts.belief import last_losses
 from calm.learners.counts.classes import Classes
 from calm.learners.counts.compact import tree_from_state, tree_state, without_rare
 from calm.learners.counts.count import count_batch
+from calm.learners.counts.features import order_0
 from calm.learners.counts.levels import LEVELS
 from calm.learners.counts.mixer import Mixer, Rates, Trace
 from calm.learners.counts.predict import (
@@ -17,10 +19,9 @@ from calm.learners.counts.predict import (
     Model,
     Past,
     circumstance_rows,
-    last_losses,
     predict_batch,
 )
-from calm.learners.counts.rows import no_rows, Rows
+from calm.learners.counts.rows import Rows, no_rows
 from calm.learners.counts.tree import (
     NODES,
     Array,
@@ -31,7 +32,6 @@ from calm.learners.counts.tree import (
 )
 from calm.learners.counts.words import CONTEXTS, WordContexts
 
-ROOT_DISCOUNT = 0.5
 MOST_ORDERS, MOST_TABLES = 64, 64
 LARGE = 4096  # a vocabulary from here on is taken for one of words
 NOTHING = (1 << 31) - 1  # above any label
@@ -106,9 +106,7 @@ class Counts(GatedLearner):
         self._pending = inputs.copy(), past, trace
         return out
 
-    def _predict(
-        self, inputs: Tokens, home: int
-    ) -> tuple[NDArray[np.float32], Past, Trace]:
+    def _predict(self, inputs: Tokens, home: int) -> tuple[NDArray[np.float32], Past, Trace]:
         """Predict, as if the last batch had been of the table `home`."""
         w, b = inputs.shape
         out = np.empty((w, b, self._vocabulary), dtype=np.float32)
@@ -138,9 +136,7 @@ class Counts(GatedLearner):
         if self._recent:
             self._cache *= self._recent
             self._cache += np.bincount(targets.ravel(), minlength=self._vocabulary)
-        last = self._rows_for(inputs).last.copy()
-        last[table] = np.concatenate([text, targets[-1:].T], axis=1)[:, -last.shape[2] :]
-        self._rows = Rows(last, True, self._rows_for(inputs).foretold)
+        self._rows = self._rows_for(inputs).learn(text, targets, table)
         if table != past.home and self._classes.active[past.home]:
             self._foretell(past.home)
 
@@ -149,10 +145,8 @@ class Counts(GatedLearner):
         _, past, _ = self._predict(inputs, self._classes.current)
         self._pending = None
         self._belief = past.belief
-        rows = self._rows_for(inputs)
         self._words.read(inputs, past.known)
-        last = past.text[:, :, -rows.last.shape[2] :].copy()
-        self._rows = Rows(last, False, rows.foretold)
+        self._rows = self._rows_for(inputs).read(past.text)
 
     def gate_weights(self) -> NDArray[np.float64] | None:
         """Mean weights in the last prediction: orders of all text, of the class, words, order 0."""
@@ -185,8 +179,7 @@ class Counts(GatedLearner):
         if self._contexts:
             self._words.load_state(part("words"))
         self._belief, self._cache = state["belief"].copy(), state["cache"].copy()
-        last, foretold = state["last"].copy(), state["foretold"].copy()
-        self._rows = Rows(last, bool(state["learned"]), foretold)
+        self._rows = Rows(state["last"].copy(), bool(state["learned"]), state["foretold"].copy())
         self._pending = None
 
     def _make_mixer(self, rates: Rates) -> Mixer:
@@ -206,7 +199,7 @@ class Counts(GatedLearner):
         return no_rows(1 + self._tables, b, self._model.order, self._vocabulary)
 
     def _past(self, inputs: Tokens, home: int) -> Past:
-        rows, zeroth = self._rows_for(inputs), self._frequencies()
+        rows, zeroth = self._rows_for(inputs), order_0(self._tree.counts[: self._vocabulary].T)
         known = rows.know(inputs, home)
         belief = self._belief.copy()
         if home != self._classes.current:  # a table's own continuation
@@ -235,14 +228,6 @@ class Counts(GatedLearner):
             inputs.setflags(write=False)  # as streams do: it is a type of its own to numba
             out, _, _ = self._predict(inputs, table)
             self._rows.foretold[table] = np.exp(out[0])
-
-    def _frequencies(self) -> Array:
-        """How often each symbol is, in all text and in every table: (columns, V)."""
-        counts = self._tree.counts[: self._vocabulary].T.astype(np.float64)
-        n = counts.sum(axis=1, keepdims=True)
-        rest = ROOT_DISCOUNT * np.count_nonzero(counts, axis=1)[:, None]
-        known = np.maximum(counts - ROOT_DISCOUNT, 0) + rest / self._vocabulary
-        return np.where(n > 0, known / np.maximum(n, 1), 1 / self._vocabulary)
 
     def _dense(self, zeroth: Array, home: int) -> Array:
         """Experts of order 0, and of what was recent: (d, V), relative to what is below them."""

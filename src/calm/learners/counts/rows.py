@@ -25,10 +25,20 @@ class Rows(NamedTuple):
         return self.learned and np.array_equal(self.last[table, :, -1], inputs[0])
 
     def text(self, inputs: Tokens, known: bool) -> Array:
-        """What each row has read if it reads a table, before every target: (columns, b, order + w)."""
+        """What comes before every target, table by table: (columns, b, order + w)."""
         new = np.broadcast_to(inputs.T, (len(self.last), *inputs.T.shape))
         parts = (self.last, new[:, :, 1:]) if known else (self.last[:, :, 1:], new)
         return np.ascontiguousarray(np.concatenate(parts, axis=2))
+
+    def learn(self, text: Array, targets: Tokens, table: int) -> "Rows":
+        """Move on past the targets; text (b, order + w): what came before them is now a table's."""
+        last = self.last.copy()
+        last[table] = np.concatenate([text, targets[-1:].T], axis=1)[:, -last.shape[2] :]
+        return Rows(last, True, self.foretold)
+
+    def read(self, text: Array) -> "Rows":
+        """Move all tables on past a text (columns, b, order + w): whose it was is not certain."""
+        return Rows(text[:, :, -self.last.shape[2] :].copy(), False, self.foretold)
 
 
 def no_rows(columns: int, b: int, order: int, vocabulary: int) -> Rows:
