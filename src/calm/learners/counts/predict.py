@@ -8,7 +8,7 @@ from numba import njit
 from calm.learners.counts.belief import follow_belief, hedge, most_believed
 from calm.learners.counts.features import BUCKETS, add_expert, find_contexts
 from calm.learners.counts.tree import Array
-from calm.learners.counts.words import follow_words
+from calm.learners.counts.words import CONTEXTS, follow_words
 
 CIRCUMSTANCES = 4
 
@@ -34,7 +34,7 @@ class Past(NamedTuple):
 
     text: Array
     known: bool
-    word_rows: Array  # (columns, b, 6)
+    word_rows: Array  # (columns, b, nodes)
     separator: int
     foretold: Array  # (columns, b, V): what was to come when the text left a table
     home: int  # the table of the last batch
@@ -46,7 +46,7 @@ class Past(NamedTuple):
 
 def circumstance_rows(order: int, vocabulary: int) -> int:
     """Return how many rows of weights circumstances need."""
-    return order + 1 + (1 << 4) + (BUCKETS + 1) ** 2 + vocabulary
+    return order + 1 + (1 << CONTEXTS) + (BUCKETS + 1) ** 2 + vocabulary
 
 
 @njit(cache=True, error_model="numpy")
@@ -75,7 +75,13 @@ def predict_batch(model, tree, words, past, weights, inputs, trace, out):  # typ
             column = believed
             if n > order + model.class_order:
                 word_nodes = follow_words(
-                    words, inputs, past.known, past.separator, past.word_rows[column].copy(), False
+                    words,
+                    past.text[column],
+                    w,
+                    past.known,
+                    past.separator,
+                    past.word_rows[column].copy(),
+                    False,
                 )
         for r in range(b):
             p = j * b + r
@@ -177,7 +183,7 @@ def _circumstances(model, nodes, bucket, symbol, rows):  # type: ignore[no-untyp
         best = bucket[first_word]
     rows[0] = longest
     rows[1] = model.order + 1 + known
-    row = model.order + 1 + (1 << 4)
+    row = model.order + 1 + (1 << CONTEXTS)
     rows[2] = row + (BUCKETS + 1) * (best + 1) + bucket[max(longest - 1, 0)] + 1
     rows[3] = row + (BUCKETS + 1) ** 2 + symbol
 
