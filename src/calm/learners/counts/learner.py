@@ -78,7 +78,7 @@ class Counts(GatedLearner):
         class_order = min(chosen.class_order, order) if tables else 0
         self._model = Model(
             order, class_order, min(chosen.low, order), min(chosen.high, order), trust,
-            np.tile([0.0, *chosen.discounts], (order + 1, 1)),
+            np.tile([0.0, *chosen.discounts], (order + 1, 1)), chosen.pairs,
         )  # fmt: skip
         self._vocabulary, self._tables, self._recent = vocabulary, tables, chosen.recent
         self._budget = memory * 1e6
@@ -188,7 +188,7 @@ class Counts(GatedLearner):
         all_text, of_class = (0.4, 0.6) if class_order else (1.0, 0.0)
         dense = [all_text] + ([of_class] if class_order else []) + ([0.1] if self._recent else [])
         start = [all_text] * order + [of_class] * class_order + [0.1] * self._contexts + dense
-        rows = circumstance_rows(order, self._vocabulary)
+        rows = circumstance_rows(order, self._model.pairs, self._vocabulary)
         return Mixer(np.array(start), len(start) - len(dense), rows, rates)
 
     def _rows_for(self, inputs: Tokens) -> Rows:
@@ -242,6 +242,7 @@ class Counts(GatedLearner):
     def _trace(self, w: int, b: int) -> Trace:
         positions, sparse = w * b, self._mixer.weights.chosen.shape[1]
         everything = len(self._mixer.weights.own)
+        circumstances = CIRCUMSTANCES + (self._model.pairs > 0)
         return Trace(
             nodes=np.zeros((w, b, self._model.order + 1), dtype=np.int32),
             losses=np.zeros(1 + self._tables),
@@ -249,8 +250,9 @@ class Counts(GatedLearner):
             names=np.empty(self._features, dtype=np.int32),
             values=np.empty(self._features),
             bucket=np.zeros((positions, sparse), dtype=np.int64),
-            circumstances=np.zeros((positions, CIRCUMSTANCES), dtype=np.int64),
+            circumstances=np.zeros((positions, circumstances), dtype=np.int64),
             expected=np.zeros((positions, everything)),
+            slope=np.zeros((positions, sparse)),
             share=np.zeros(everything),
         )
 

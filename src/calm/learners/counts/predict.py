@@ -22,6 +22,7 @@ class Model(NamedTuple):
     high: int
     trust: float  # of the evidence for a class among the inputs, as a power of its likelihood
     discounts: Array
+    pairs: int  # rows of weights for the last two symbols
 
 
 class Past(NamedTuple):
@@ -44,9 +45,9 @@ class Past(NamedTuple):
     dense: Array  # (d, V): features given for every symbol
 
 
-def circumstance_rows(order: int, vocabulary: int) -> int:
+def circumstance_rows(order: int, pairs: int, vocabulary: int) -> int:
     """Return how many rows of weights circumstances need."""
-    return order + 1 + (1 << CONTEXTS) + (BUCKETS + 1) ** 2 + vocabulary
+    return order + 1 + (1 << CONTEXTS) + (BUCKETS + 1) ** 2 + vocabulary + pairs
 
 
 @njit(cache=True, error_model="numpy")
@@ -93,8 +94,8 @@ def predict_batch(model, tree, words, past, weights, inputs, trace, out):  # typ
             )  # fmt: skip
             if used < 0:
                 return False
-            rows_of_weights = trace.circumstances[p]
-            _circumstances(model, nodes[j, r], trace.bucket[p], inputs[j, r], rows_of_weights)
+            rows = trace.circumstances[p]
+            _circumstances(model, nodes[j, r], trace.bucket[p], context, vocabulary, rows)
             count = _weigh(weights, trace, p, gain, met, touched)
             whole = total
             for t in range(count):
@@ -170,8 +171,8 @@ def _gather(model, tree, words, nodes, word_nodes, column, q_all, q_table, trace
 
 
 @njit(cache=True)
-def _circumstances(model, nodes, bucket, symbol, rows):  # type: ignore[no-untyped-def]
-    """Choose weights by the longest context, the word contexts known, confidence, and symbol."""
+def _circumstances(model, nodes, bucket, context, vocabulary, rows):  # type: ignore[no-untyped-def]
+    """Choose weights by the longest context, the word contexts known, confidence, and symbols."""
     longest = model.order
     while longest > 0 and nodes[longest] < 0:
         longest -= 1
@@ -185,7 +186,11 @@ def _circumstances(model, nodes, bucket, symbol, rows):  # type: ignore[no-untyp
     rows[1] = model.order + 1 + known
     row = model.order + 1 + (1 << CONTEXTS)
     rows[2] = row + (BUCKETS + 1) * (best + 1) + bucket[max(longest - 1, 0)] + 1
-    rows[3] = row + (BUCKETS + 1) ** 2 + symbol
+    row += (BUCKETS + 1) ** 2
+    symbol, before = context[len(context) - 1], context[max(len(context) - 2, 0)]
+    rows[3] = row + symbol
+    if model.pairs:
+        rows[4] = row + vocabulary + (symbol * 5051 + before) % model.pairs
 
 
 @njit(cache=True)
