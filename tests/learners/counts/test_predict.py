@@ -89,8 +89,7 @@ def test_words_multiply_what_the_longest_order_below_them_says(tables):
     for inputs, targets in two_classes(V, [12, 12], ROWS, 12, 0.95)[0]:
         tree, past = learner._words.tree, learner._past(inputs, learner.table)
         rows = past.word_rows[learner.table].copy()
-        text = past.text[learner.table]
-        nodes = follow_words(tree, text, len(inputs), past.known, past.separator, rows, False)
+        nodes = follow_words(tree, inputs, past.known, past.separator, rows, False)
         expected = plain.walk(inputs)
         for j, row in np.ndindex(inputs.shape):
             p = expected[j, row].copy()

@@ -132,7 +132,7 @@ class Counts(GatedLearner):
         while (done := count_batch(self._tree, targets, text, table, done)) >= 0:
             self._tree = with_more_entries(self._tree)
         if self._contexts:
-            self._words.learn(text, targets, past.known, source, table)
+            self._words.learn(inputs, targets, past.known, source, table)
         if self._recent:
             self._cache *= self._recent
             self._cache += np.bincount(targets.ravel(), minlength=self._vocabulary)
@@ -145,7 +145,7 @@ class Counts(GatedLearner):
         _, past, _ = self._predict(inputs, self._classes.current)
         self._pending = None
         self._belief = past.belief
-        self._words.read(past.text, len(inputs), past.known)
+        self._words.read(inputs, past.known)
         self._rows = self._rows_for(inputs).read(past.text)
 
     def gate_weights(self) -> NDArray[np.float64] | None:

@@ -76,13 +76,7 @@ def predict_batch(model, tree, words, past, weights, inputs, trace, out):  # typ
             column = believed
             if n > order + model.class_order:
                 word_nodes = follow_words(
-                    words,
-                    past.text[column],
-                    w,
-                    past.known,
-                    past.separator,
-                    past.word_rows[column].copy(),
-                    False,
+                    words, inputs, past.known, past.separator, past.word_rows[column].copy(), False
                 )
         for r in range(b):
             p = j * b + r
@@ -196,17 +190,20 @@ def _circumstances(model, nodes, bucket, context, vocabulary, rows):  # type: ig
 @njit(cache=True)
 def _weigh(weights, trace, p, gain, met, touched):  # type: ignore[no-untyped-def]
     """Add up the weighted features of each symbol in gain; returns how many symbols have any."""
-    own, by_confidence, chosen = weights.own, weights.by_confidence, weights.chosen
+    by_confidence, chosen = weights.by_confidence, weights.chosen
     start, names, values = trace.start, trace.names, trace.values
-    rows, bucket, share = trace.circumstances, trace.bucket, trace.share
+    bucket, share = trace.bucket, trace.share
+    n = chosen.shape[1]
+    total = weights.own[:n].copy()
+    for row in trace.circumstances[p]:
+        for i in range(n):
+            total[i] += chosen[row, i]
     count = 0
-    for i in range(chosen.shape[1]):
+    for i in range(n):
         first, last = start[p, i], start[p, i + 1]
         if first == last:
             continue
-        weight = own[i] + by_confidence[i, bucket[p, i]]
-        for m in range(rows.shape[1]):
-            weight += chosen[rows[p, m], i]
+        weight = total[i] + by_confidence[i, bucket[p, i]]
         share[i] += weight
         for f in range(first, last):
             v = names[f]

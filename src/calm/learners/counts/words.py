@@ -1,9 +1,8 @@
 """Contexts made of words: what is spelled of the current word, alone and after the words before it.
 
 Nobody says which symbol separates words; it is taken to be the most frequent one. A word is the
-node that its letters lead to, so words are never confused either. Two more contexts are a row's
-own: the current word, and the last symbols, in that row alone. A row reads one document after the
-other, and documents repeat themselves.
+node that its letters lead to, so words are never confused either. One context is of the words of
+a row alone: it reads one document after the other, and documents repeat their words.
 """
 
 from typing import Any
@@ -28,10 +27,9 @@ from calm.learners.counts.tree import (
 )
 
 # A row's nodes: contexts first, then two words. Roots: none, then of words, of words after the last
-# one, of words after the one before it, of words in a row, of symbols in a row.
-WORD, PAIR, TRIPLE, SKIP, OWN, NEAR, LAST, BEFORE = range(8)
-CONTEXTS, ROOTS = 6, 6
-SYMBOLS = 5  # in a row's own context
+# one, of words after the one before it, of words in a row.
+WORD, PAIR, TRIPLE, SKIP, OWN, LAST, BEFORE = range(7)
+CONTEXTS, NODES_OF_A_ROW, ROOTS = 5, 7, 5
 ROW = 1 << 29  # a label from here on names a row
 REFERENCE = 1 << 30  # a label from here on names a word
 
@@ -39,17 +37,16 @@ Array = NDArray[Any]
 
 
 class WordContexts:
-    """For every table and row, the nodes of contexts of words; and what followed them.
+    """For every table and row, the nodes of five contexts of words; and what followed them.
 
-    text (b, K + w): K symbols, -1 for none, and the inputs. `known`: the first of these are the
-    last targets that were learned, which rows are past already.
+    `known`: the first inputs are the last targets that were learned, which rows are past already.
     """
 
     def __init__(self, vocabulary: int, budget: int, columns: int = 1) -> None:
         self._vocabulary, self._budget = vocabulary, budget
         self.tree = make_tree(ROOTS, 1, vocabulary)
         self._frequency = np.zeros(vocabulary, dtype=np.int64)
-        self._rows = np.full((columns, 0, BEFORE + 1), -1, dtype=np.int32)
+        self._rows = np.full((columns, 0, NODES_OF_A_ROW), -1, dtype=np.int32)
 
     @property
     def separator(self) -> int:
@@ -57,38 +54,35 @@ class WordContexts:
         return int(self._frequency.argmax())
 
     def rows(self, b: int) -> Array:
-        """Where the rows of every table are: (columns, b, 8), -1 for what was never seen."""
+        """Where the rows of every table are: (columns, b, 7), -1 for what was never seen."""
         if self._rows.shape[1] != b:
-            return np.full((len(self._rows), b, BEFORE + 1), -1, dtype=np.int32)
+            return np.full((len(self._rows), b, NODES_OF_A_ROW), -1, dtype=np.int32)
         return self._rows
 
-    def read(self, text: Array, w: int, known: bool) -> None:
-        """Move the rows of all tables on past the last w symbols of text (columns, b, K + w)."""
-        self._rows = self.rows(text.shape[1]).copy()
-        for rows, own in zip(self._rows, text, strict=True):
-            follow_words(self.tree, own, w, known, self.separator, rows, False)
+    def read(self, inputs: Tokens, known: bool) -> None:
+        """Move the rows of all tables on past the inputs."""
+        self._rows = self.rows(inputs.shape[1]).copy()
+        for rows in self._rows:
+            follow_words(self.tree, inputs, known, self.separator, rows, False)
 
     def learn(
-        self, text: Array, targets: Tokens, known: bool, source: int = 0, table: int = 0
+        self, inputs: Tokens, targets: Tokens, known: bool, source: int = 0, table: int = 0
     ) -> None:
         """Move the rows of `source` on past the targets, to be those of `table`; and count.
 
         Contexts that are new are made.
         """
-        w, b = targets.shape
-        room = CONTEXTS * (w + 1) * b
+        room = CONTEXTS * (inputs.size + targets.shape[1])
         self._make_room(3 * room, 2 * room * 8)
-        self._rows = self.rows(b).copy()
+        self._rows = self.rows(inputs.shape[1]).copy()
         self._rows[table] = self._rows[source]
         rows = self._rows[table]
-        nodes = follow_words(self.tree, text, w, known, self.separator, rows, True)
-        end = np.concatenate([text, targets[-1:].T], axis=1)
-        follow_words(self.tree, end, 1, False, self.separator, rows, True)
+        nodes = follow_words(self.tree, inputs, known, self.separator, rows, True)
+        follow_words(self.tree, targets[-1:], False, self.separator, rows, True)
         done = 0
         while (done := _count(self.tree, nodes, targets, done)) >= 0:
             self.tree = with_more_entries(self.tree)
-        read = text[:, -w:]
-        self._frequency += np.bincount(read[read >= 0], minlength=self._vocabulary)
+        self._frequency += np.bincount(inputs.ravel(), minlength=self._vocabulary)
 
     def state(self) -> State:
         """Everything."""
@@ -121,24 +115,19 @@ def _child(tree, node, label, create):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def follow_words(tree, text, w, known, separator, rows, create):  # type: ignore[no-untyped-def]
-    """Move rows (b, 8) along the last w symbols of text (b, K + w), but the first if that is known.
+def follow_words(tree, inputs, known, separator, rows, create):  # type: ignore[no-untyped-def]
+    """Move rows (b, 7) along the inputs (w, b), but the first if that is known.
 
-    Returns the contexts after each, (w, b, contexts), -1 for those never seen.
+    Returns the contexts after each, (w, b, 5), -1 for those never seen.
     """
-    b, length = text.shape
+    w, b = inputs.shape
     nodes = np.empty((w, b, CONTEXTS), dtype=np.int32)
     for j in range(w):
         for r in range(b):
-            end = length - w + j
-            symbol, row = text[r, end], rows[r]
+            symbol, row = inputs[j, r], rows[r]
             if j == 0 and known:
-                nodes[j, r] = row[:CONTEXTS]
-                continue
-            row[NEAR] = _child(tree, 5, ROW + r, create)
-            for i in range(min(SYMBOLS, end + 1)):
-                row[NEAR] = _child(tree, row[NEAR], text[r, end - i], create)
-            if symbol == separator:
+                pass
+            elif symbol == separator:
                 if row[WORD] != 1:  # not a second separator
                     row[BEFORE] = row[LAST]
                     row[LAST] = row[WORD]
@@ -150,7 +139,7 @@ def follow_words(tree, text, w, known, separator, rows, create):  # type: ignore
                 row[SKIP] = _child(tree, 3, before, create)
                 row[OWN] = _child(tree, 4, ROW + r, create)
             else:
-                for i in range(NEAR):
+                for i in range(CONTEXTS):
                     row[i] = _child(tree, row[i], symbol, create)
             nodes[j, r] = row[:CONTEXTS]
     return nodes
