@@ -113,9 +113,17 @@ class Made(Run):
 
     def __init__(self, gates, names):
         super().__init__(Path("nowhere"), Config(), {"oracle": False})
-        self.__dict__["gates"] = gates
         fragment = np.zeros(len(gates), dtype=np.int64)
-        self.__dict__["records"] = Records(fragment, np.array(names), np.ones(len(gates)), 1)
+        records = Records(fragment, np.array(names), np.ones(len(gates)), 1)
+        self.__dict__["made"] = (gates, records)
+
+    @property
+    def gates(self):
+        return self.made[0]
+
+    @property
+    def records(self):
+        return self.made[1]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from calm.analysis import LAST, GateSimilarity, gate_similarity, tree_agreement
+from calm.analysis import LAST, GateSimilarity, tree_agreement
 from calm.metrics import Summary, summarise
 from calm.report.figures import LINES, POINTS, shade_classes
 from calm.report.runs import Group, Run
@@ -24,13 +24,14 @@ def gate_facts(groups: Sequence[Group]) -> list[dict[str, Any]]:
     """
     facts = []
     for group in groups:
-        runs = [run for run in group.runs if run.gates is not None]
-        if not runs:
+        pairs = [(run, run.similarity) for run in group.runs]
+        gated = [(run, each) for run, each in pairs if each is not None]
+        if not gated:
             continue
-        found = [similarity(run) for run in runs]
+        found = [each for _, each in gated]
         agreements = [
             tree_agreement(each.between, run.distances)
-            for each, run in zip(found, runs, strict=True)
+            for run, each in gated
             if run.distances is not None
         ]
         facts.append(
@@ -64,9 +65,8 @@ def gate_sentence(fact: dict[str, Any]) -> str:
 
 def gate_figure(run: Run) -> Figure:
     """Heat map of the weights along the stream; correlations between classes, and over time."""
-    gates = run.gates
-    assert gates is not None
-    found = similarity(run)
+    gates, found = run.gates, run.similarity
+    assert gates is not None and found is not None
     figure = Figure(figsize=(12, 7.5), layout="constrained")
     grid = figure.add_gridspec(2, 3, height_ratios=(1.1, 1), width_ratios=(1, 1, 0.05))
     _draw_weights(figure, grid, run, gates)
@@ -74,12 +74,6 @@ def gate_figure(run: Run) -> Figure:
     _draw_over_time(figure.add_subplot(grid[1, 1]), found)
     figure.suptitle(f"{run.learner} on {run.setting}, seed {run.config.seed}", fontsize=10)
     return figure
-
-
-def similarity(run: Run) -> GateSimilarity:
-    """Compare the weights of a gated run."""
-    assert run.gates is not None
-    return gate_similarity(run.gates, run.records.class_name)
 
 
 def _draw_weights(figure: Figure, grid: Any, run: Run, gates: Floats) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calm.analysis import GateSimilarity, gate_similarity
 from calm.config import Config
 from calm.errors import CalmError
 from calm.folder import RunFolder
@@ -23,15 +24,21 @@ class Run:
     config: Config
     metrics: dict[str, Any]
 
-    @cached_property
+    @property
     def records(self) -> Records:
-        """Every batch."""
+        """Every batch; read anew each time, for those of many runs are too much to keep."""
         return RunFolder(self.path).records()
 
-    @cached_property
+    @property
     def gates(self) -> NDArray[np.float64] | None:
-        """The gate's weights in every batch, (batches, n), if there is a gate."""
+        """The gate's weights in every batch, (batches, n), if there is a gate; read anew too."""
         return RunFolder(self.path).gates()
+
+    @cached_property
+    def similarity(self) -> GateSimilarity | None:
+        """How alike the gate's weights are, if there is a gate."""
+        gates = self.gates
+        return None if gates is None else gate_similarity(gates, self.records.class_name)
 
     @property
     def distances(self) -> NDArray[np.float64] | None:
