@@ -93,6 +93,10 @@ class RunFolder:
         if noted and fingerprint is not None and noted.get("corpora") != fingerprint:
             raise CalmError(f"the text that {self.path} began with has changed: start a new run")
 
+    def starts(self) -> list[dict[str, Any]]:
+        """Return machine and versions of every start of the run."""
+        return list(self._noted().get("starts", []))
+
     def corpora(self) -> str:
         """Return the hash of the text that the run began with."""
         return str(self._noted().get("corpora"))

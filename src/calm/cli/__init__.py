@@ -51,8 +51,11 @@ def resume(command: ResumeCommand, options: Options) -> None:
 def report(command: ReportCommand, options: Options) -> None:
     """`calm report`."""
     from calm.files import make_folder, room_in
-    from calm.report import load_runs, write_report
+    from calm.report import load_runs, settings, write_report
+    from calm.report.page import charting, write_page
 
+    if command.html:
+        charting()  # whatever is missing is said before the work
     runs, passed_over = load_runs(command.runs)
     make_folder(command.out)
     _print_tables(runs)
@@ -60,6 +63,8 @@ def report(command: ReportCommand, options: Options) -> None:
         print(f"passed over: {sentence}")
     with room_in(command.out):
         written = write_report(runs, command.out)
+        if command.html:
+            written.append(write_page(settings(runs), command.out / "page.html"))
     print(f"{len(written)} files in {command.out}: {', '.join(path.name for path in written)}")
 
 

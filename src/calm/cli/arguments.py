@@ -83,12 +83,15 @@ class ReportCommand:
     Examples:
       calm report runs/synthetic-lstm-tiny-s0 runs/synthetic-unigram-s0 --out reports/first
       calm report runs --out reports/all
+      calm report runs --html
     """
 
     runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN [RUN ...]")]
     """Folders of runs, or folders that hold such."""
     out: Path = Path("reports")
     """Folder for the files."""
+    html: bool = False
+    """Also write page.html: everything in one page to look at in a browser, or to send."""
 
 
 @dataclass(frozen=True)
