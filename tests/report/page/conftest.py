@@ -10,7 +10,7 @@ from calm.config import Choice, Config, StreamConfig
 from calm.folder import RunFolder
 from calm.loop import Record
 from calm.metrics import measure
-from calm.report import load_runs, settings
+from calm.report import compare, load_runs
 from calm.report.page import write_page
 
 EVIL = "</script><b>evil</b>&amp;%{y}"
@@ -55,7 +55,7 @@ def made(tmp_path_factory):
     make_run(runs / "told", "told", 1.5, oracle=True)
     make_run(runs / "long", "good", 2, length=4000)
     make_run(runs / "javascript:alert(1) ?#%41", EVIL, 2, corpus="other")
-    found = settings(load_runs([runs])[0])
+    found = compare(load_runs([runs])[0])
     (base / "reports").mkdir()
     page = write_page(found, base / "reports" / "page.html")
     return SimpleNamespace(evil=EVIL, runs=runs, settings=found, page=page)

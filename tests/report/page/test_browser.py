@@ -124,7 +124,7 @@ def test_sliders_zoom_with_the_keyboard_and_dragging_with_the_mouse(browser):
 
 
 def test_every_batch_is_drawn_and_hovering_says_its_loss_and_class(browser, made):
-    run = next(iter(made.settings.values()))[0].runs[0]
+    run = made.settings[0].groups[0].runs[0]
     script = "const all = document.getElementById('loss').data; return all.at(-3).y"
     assert browser.execute_script(script) == pytest.approx(run.records.loss.tolist(), rel=1e-6)
     chart = browser.find_element(By.CSS_SELECTOR, "#loss .nsewdrag")

@@ -27,8 +27,8 @@ def in_page(path):
 
 def test_the_page_has_the_numbers_of_the_report(made):
     data = in_page(made.page)
-    (name, groups), *_ = made.settings.items()
-    assert data["settings"][0]["name"] == name
+    groups = made.settings[0].groups
+    assert data["settings"][0]["name"] == made.settings[0].name
     rows = [row for row in data["learners"] if row["setting"] == 0]
     assert [row["learner"] for row in rows] == [group.learner for group in groups]
     assert [row["oracle"] for row in rows] == [group.oracle for group in groups]

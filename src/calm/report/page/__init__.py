@@ -2,17 +2,17 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from calm.errors import CalmError
+from calm.report.compare import Setting
 from calm.report.page.data import page_data
-from calm.report.runs import Group
 
 HERE = Path(__file__).parent
 
 
-def write_page(settings: Mapping[str, Sequence[Group]], path: Path) -> Path:
+def write_page(settings: Sequence[Setting], path: Path) -> Path:
     """Write the page of all settings."""
     parts = {
         "page.css": _own("page.css"),

@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from calm import __version__
 from calm.folder import RunFolder
 from calm.metrics import Records, Scores, summarise
+from calm.report.compare import Setting
 from calm.report.figures import FEW, LINES, SHADES
 from calm.report.page.thin import curve, heat_map
 from calm.report.runs import Group, Run
@@ -26,9 +27,9 @@ FILES = ("records.jsonl", "metrics.json", "config.toml", "environment.json")
 Data = dict[str, Any]
 
 
-def page_data(settings: Mapping[str, Sequence[Group]], out: Path) -> Data:
+def page_data(settings: Sequence[Setting], out: Path) -> Data:
     """Describe settings, streams, learners and runs; links lead from the folder `out`."""
-    runs = [run for groups in settings.values() for group in groups for run in group.runs]
+    runs = [run for setting in settings for group in setting.groups for run in group.runs]
     gated = sum(run.similarity is not None for run in runs)
     data: Data = {
         "version": __version__,
@@ -36,15 +37,17 @@ def page_data(settings: Mapping[str, Sequence[Group]], out: Path) -> Data:
         "look": {"lines": LINES, "shades": SHADES, "few": FEW},
         "settings": [], "streams": [], "learners": [], "runs": [],
     }  # fmt: skip
-    for name, groups in settings.items():
-        first = next(group for group in groups if group.runs).runs[0]
-        data["settings"].append(_setting(name, first))
-        remarks = too_good(groups)
+    for number, setting in enumerate(settings):
+        run, stream = setting.run, setting.run.config.stream
+        data["settings"].append(
+            {"name": setting.name, "corpus": run.corpus, "length": stream.mean_length}
+        )
+        remarks = too_good(setting.groups)
         streams: dict[int, int] = {}
-        for group in groups:
+        for group in setting.groups:
             data["learners"].append(
                 {
-                    "setting": len(data["settings"]) - 1,
+                    "setting": number,
                     "remark": BELOW if f"{group.learner} is {BELOW}" in remarks else None,
                     **_learner(group),
                 }
@@ -55,7 +58,7 @@ def page_data(settings: Mapping[str, Sequence[Group]], out: Path) -> Data:
                     streams[run.config.seed] = len(data["streams"])
                     data["streams"].append(
                         {
-                            "setting": len(data["settings"]) - 1,
+                            "setting": number,
                             "seed": run.config.seed,
                             **_stream(records),
                         }
@@ -70,11 +73,6 @@ def page_data(settings: Mapping[str, Sequence[Group]], out: Path) -> Data:
                     }
                 )
     return data
-
-
-def _setting(name: str, run: Run) -> Data:
-    corpus, length = Path(run.config.corpus.name).name, run.config.stream.mean_length
-    return {"name": name, "corpus": corpus, "length": length}
 
 
 def _learner(group: Group) -> Data:
