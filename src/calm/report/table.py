@@ -14,6 +14,7 @@ from calm.report.published import METRICS
 from calm.report.runs import Group
 from calm.report.significance import LEVEL
 
+COLUMNS = {**METRICS, "bits": "bits"}
 ORACLE = "oracle: knows what no contender may, not ranked"
 INTERVAL = "±: half of the 95 % interval over seeds"
 DEVIATION = "±: standard deviation over seeds"
@@ -45,7 +46,7 @@ def headings(setting: Setting, style: Style) -> list[str]:
     """Return the names of the columns; beside the paper's numbers there is room for less."""
     paper = setting.published
     if paper is None:
-        return ["learner", *METRICS.values(), "bits", "tokens/s", "seeds"]
+        return ["learner", *COLUMNS.values(), "tokens/s", "seeds"]
     beside = f"paper{style.double_dagger if paper.departures else ''}"
     return ["learner", *(name for own in METRICS.values() for name in (own, beside)), "seeds"]
 

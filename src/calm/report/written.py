@@ -12,9 +12,8 @@ from calm.report.gates import gate_facts
 from calm.report.published import METRICS
 from calm.report.runs import Group
 from calm.report.significance import Difference
-from calm.report.table import MARKDOWN, markdown_table, number
+from calm.report.table import COLUMNS, MARKDOWN, markdown_table, number
 
-COLUMNS = (*METRICS, "bits")
 DIFFERENCES = """Paired t-tests over the seeds that two learners have in common; a seed is a stream.
 A difference is the learner's mean less the other's, ± half of its 95 % interval. p (Holm) is
 corrected for the number of learners that are compared with the same one in the same metric. The
