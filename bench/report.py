@@ -9,6 +9,7 @@ Ten learners, four of them gated, on five streams, with ten seeds. The losses ar
 import argparse
 import json
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,9 @@ import time
 from pathlib import Path
 
 import numpy as np
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
 
 from calm.config import Choice, Config, StreamConfig
 from calm.files import replace_json
@@ -65,6 +69,22 @@ def make_runs(base, batches, runs):
         make_run(path, learner, LEARNERS[learner], batches, fragments, seed)
 
 
+def open_page(path):
+    """From navigation to the leaderboard and the first curve, in a browser just started."""
+    options = webdriver.ChromeOptions()
+    for flag in ("headless", "no-sandbox", "disable-gpu", "no-first-run", "disable-sync"):
+        options.add_argument(f"--{flag}")
+    options.binary_location = shutil.which("chromium")
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    print(f"page: {path.stat().st_size / 1e6:.1f} MB")
+    script = "return performance.getEntriesByName('drawn').map((mark) => mark.startTime)[0]"
+    for what in ("at first", "again"):
+        driver.get(path.as_uri())
+        seconds = WebDriverWait(driver, 120).until(lambda d: d.execute_script(script)) / 1000
+        print(f"page {what}: leaderboard and curves after {seconds:.2f} s")
+    driver.quit()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--batches", type=int, default=5000)
@@ -77,12 +97,17 @@ def main():
         if not base.exists():
             make_runs(base, arguments.batches, arguments.runs)
         out = Path(temporary) / "out"
-        begin = time.perf_counter()
         command = [sys.executable, "-m", "calm", "report", str(base), "--out", str(out)]
+        begin = time.perf_counter()
         subprocess.run(command + ["--html"] * arguments.html, check=True, stdout=subprocess.DEVNULL)
         seconds = time.perf_counter() - begin
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        print(f"calm report: {seconds:.1f} s, peak {peak:.0f} MB")
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(
+            f"calm report: {seconds:.1f} s, {used.ru_utime + used.ru_stime:.1f} s of a core, "
+            f"peak {used.ru_maxrss / 1024:.0f} MB"
+        )
+        if arguments.html:
+            open_page(out / "page.html")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import orjson
+
 from calm.errors import CalmError
 from calm.loop import Record
 
@@ -64,7 +66,7 @@ def _columns(
     Only if that does not work, one by one, to say which line is damaged, and how.
     """
     try:
-        rows = json.loads(b"[" + lines.removesuffix(b"\n").replace(b"\n", b",") + b"]")
+        rows = orjson.loads(b"[" + lines.removesuffix(b"\n").replace(b"\n", b",") + b"]")
         if [row["step"] for row in rows] == list(range(first, first + count)):
             return [[row[key] for row in rows] for key in keys]
     except (ValueError, KeyError, TypeError):

@@ -140,7 +140,7 @@ def test_every_batch_is_drawn_and_hovering_says_its_loss_and_class(browser, made
 def test_names_are_text_wherever_they_stand(browser, made):
     choose(browser, "corpus", "other")
     choose(browser, "metric", "rec")
-    browser.find_element(By.CSS_SELECTOR, "#runs summary").click()
+    browser.find_element(By.CSS_SELECTOR, "#runs .more").click()
     assert browser.find_elements(By.CSS_SELECTOR, "b") == []
     assert made.evil in column(browser, 2, "#classes thead")
     assert "name = " in browser.find_element(By.CSS_SELECTOR, "#runs pre").text

@@ -66,15 +66,16 @@ const faint = (color, opacity) => color.startsWith("#")
   : color.replace("rgb(", "rgba(").replace(")", `, ${opacity})`);
 
 function layout(more) {
-  const axis = { gridcolor: css("--rule"), linecolor: css("--rule"), zeroline: false, fixedrange: true, ...{ automargin: true } };
+  const axis = { gridcolor: css("--rule"), linecolor: css("--rule"), zeroline: false, fixedrange: true, automargin: true };
   const { xaxis, yaxis, ...rest } = more;
+  const titled = ({ title, ...other }) => ({ ...other, title: { text: title, font: { size: 13 }, standoff: 8 } });
   return {
     font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: css("--soft") },
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", margin: { l: 52, r: 12, t: 12, b: 44 },
     showlegend: false, hovermode: "x unified",
     hoverlabel: { bgcolor: css("--card"), bordercolor: css("--rule"), font: { color: css("--text") } },
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
-    xaxis: { ...axis, ...xaxis }, yaxis: { ...axis, ...yaxis }, ...rest,
+    xaxis: { ...axis, ...titled(xaxis) }, yaxis: { ...axis, ...titled(yaxis) }, ...rest,
   };
 }
 
@@ -131,8 +132,8 @@ function drawLoss() {
   return Plotly.react("loss", traces, layout({
     shapes: [...shades(state.stream, { y0: 0, y1: 1 }).map((shape) => ({ ...shape, opacity: Number(css("--shade")) })), ...(inView ? [half] : [])],
     annotations,
-    xaxis: { range: [state.from - 0.5, state.to - 0.5], title: { text: "batch" }, fixedrange: false, showgrid: false, hoverformat: ",.0f" },
-    yaxis: { title: { text: "loss (nats per token)" } },
+    xaxis: { range: [state.from - 0.5, state.to - 0.5], title: "batch", fixedrange: false, showgrid: false, hoverformat: ",.0f" },
+    yaxis: { title: "loss (nats per token)" },
   }), CONFIG);
 }
 
@@ -149,8 +150,8 @@ function drawSwitch() {
   }
   return Plotly.react("switch", traces, layout({
     dragmode: false,
-    xaxis: { title: { text: "batches after a switch" }, dtick: 1, showgrid: false },
-    yaxis: { title: { text: "mean loss (nats per token)" } },
+    xaxis: { title: "batches after a switch", tick0: 1, dtick: innerWidth < 600 ? 2 : 1, showgrid: false },
+    yaxis: { title: "mean loss (nats per token)" },
   }), CONFIG);
 }
 
@@ -173,8 +174,8 @@ function drawGates() {
   }], layout({
     dragmode: false, hovermode: "closest", margin: { l: 52, r: 12, t: 28, b: 44 },
     shapes: shades(state.stream, { y0: 1.02, y1: 1.06 }),
-    xaxis: { range: [state.from - 0.5, state.to - 0.5], title: { text: "batch" }, showgrid: false },
-    yaxis: { title: { text: "expert" }, autorange: "reversed", showgrid: false, tickformat: "d" },
+    xaxis: { range: [state.from - 0.5, state.to - 0.5], title: "batch", showgrid: false },
+    yaxis: { title: "expert", autorange: "reversed", showgrid: false, tickformat: "d" },
   }), CONFIG);
 }
 

@@ -15,7 +15,7 @@ from calm.folder import RunFolder
 from calm.metrics import Records, Scores, summarise
 from calm.report.compare import Setting
 from calm.report.figures import FEW, LINES, SHADES
-from calm.report.page.thin import curve, heat_map
+from calm.report.page.encode import curve, heat_map
 from calm.report.runs import Group, Run
 from calm.report.table import BELOW, COLUMNS, too_good
 

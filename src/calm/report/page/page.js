@@ -164,15 +164,18 @@ function renderClasses() {
     make("tbody", { class: "apart" }, ...title, ...apart.map(line)));
 }
 
-function details(run) {
-  const box = make("details", {}, make("summary", {}, "config, environment"));
-  box.addEventListener("toggle", () => {
-    if (box.open && box.childElementCount === 1) {
-      box.append(make("pre", {}, `# ${run.folder}\n\n${run.config}`),
-                 make("pre", {}, JSON.stringify(run.environment, null, 2)));
-    }
-  });
-  return box;
+function details(run, width) {
+  const button = make("button", { type: "button", class: "more", "aria-expanded": "false", onclick: () => {
+    const row = button.closest("tr");
+    const open = button.getAttribute("aria-expanded") === "false";
+    button.setAttribute("aria-expanded", open);
+    if (open) {
+      const environment = JSON.stringify(run.environment, null, 2);
+      row.after(make("tr", { class: "details" }, make("td", { colspan: width, class: "text" }, make("div", {},
+        make("pre", { tabindex: 0 }, `# ${run.folder}\n\n${run.config}`), make("pre", { tabindex: 0 }, environment)))));
+    } else row.nextSibling.remove();
+  } }, "show");
+  return button;
 }
 
 function renderRuns() {
@@ -187,7 +190,7 @@ function renderRuns() {
     Object.assign(state, { runSort: key, runUp: up });
     renderRuns();
   });
-  for (const heading of ["files", "made from"]) {
+  for (const heading of ["files", "config, environment"]) {
     head.firstChild.append(make("th", { scope: "col", class: "text plain" }, heading));
   }
   table.replaceChildren(head, make("tbody", {}, ...rows.map((run) => make("tr", {},
@@ -199,7 +202,7 @@ function renderRuns() {
     make("td", {}, whole(run.speed)),
     make("td", { class: "text" }, make("span", { class: "links" },
       ...Object.entries(run.links).map(([name, link]) => make("a", { href: link }, name.split(".")[0])))),
-    make("td", { class: "text" }, details(run))))));
+    make("td", { class: "text" }, details(run, head.firstChild.childElementCount))))));
 }
 
 // ---- what is drawn

@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from calm.report.page.thin import curve, heat_map, thin
+from calm.analysis import alike_together
+from calm.report.page.encode import curve, heat_map
+from calm.report.thin import thin
 
 LOSSES = arrays(np.float64, st.integers(1, 300), elements=st.floats(0, 50))
 
@@ -31,21 +33,23 @@ def test_a_curve_has_no_more_numbers_than_it_may_and_the_same_extremes(loss, num
         assert values.tolist() == loss.astype(np.float32).tolist()
 
 
-def test_a_heat_map_has_an_expert_per_row_in_the_order_of_the_classes_that_use_them():
-    names = np.array(["a", "b"] * 20)
-    gates = np.where((names == "a")[:, None], [0.1, 0.9, 0.0], [0.8, 0.2, 0.0])
-    found = heat_map(gates, names, 1000)
-    levels = np.frombuffer(base64.b64decode(found["values"]), "u1").reshape(3, 40)
-    weights = found["low"] + levels / 255 * (found["high"] - found["low"])
-    np.testing.assert_allclose(weights, gates[:, [1, 2, 0]].T, atol=0.002)
+def weights_of(found):
+    levels = np.frombuffer(base64.b64decode(found["values"]), "u1").reshape(found["experts"], -1)
+    return found["low"] + levels / 255 * (found["high"] - found["low"])
+
+
+def test_a_heat_map_has_an_expert_per_row_in_the_order_in_which_they_are_alike():
+    gates = np.random.default_rng(0).uniform(0, 1, (40, 5))
+    found = heat_map(gates, np.array(["a"] * 40), 1000)
+    assert found["low"] == 0
+    expected = gates[:, alike_together(gates)].clip(0, found["high"])
+    np.testing.assert_allclose(weights_of(found), expected.T, atol=0.002)
 
 
 def test_a_heat_map_has_the_means_of_its_steps():
     gates = np.arange(40.0).reshape(20, 2) - 20
     found = heat_map(gates, np.array(["a"] * 20), 8)
     assert (found["step"], found["experts"]) == (5, 2)
-    levels = np.frombuffer(base64.b64decode(found["values"]), "u1").reshape(2, 4)
-    weights = found["low"] + levels / 255 * (found["high"] - found["low"])
-    means = gates.reshape(4, 5, 2).mean(axis=1)
+    means = gates.reshape(4, 5, 2).mean(axis=1)[:, alike_together(gates)]
     clipped = means.clip(found["low"], found["high"])
-    np.testing.assert_allclose(weights, clipped[:, ::-1].T, atol=found["high"] / 100)
+    np.testing.assert_allclose(weights_of(found), clipped.T, atol=found["high"] / 100)
