@@ -59,7 +59,10 @@ def report(command: ReportCommand, options: Options) -> None:
     """`calm report`."""
     from calm.files import make_folder, room_in
     from calm.report import compare, load_runs, write_report
+    from calm.report.page import charting, write_page
 
+    if command.html:
+        charting()  # whatever is missing is said before the work
     runs, passed_over = load_runs(command.runs)
     compared = compare(runs, command.published, command.against)
     make_folder(command.out)
@@ -68,6 +71,8 @@ def report(command: ReportCommand, options: Options) -> None:
         print(f"passed over: {sentence}")
     with room_in(command.out):
         written = write_report(compared, command.out)
+        if command.html:
+            written.append(write_page(compared, command.out / "page.html"))
     print(f"{len(written)} files in {command.out}: {', '.join(path.name for path in written)}")
 
 

@@ -92,12 +92,15 @@ class ReportCommand:
       calm report runs/synthetic-lstm-tiny-s0 runs/synthetic-unigram-s0 --out reports/first
       calm report runs --out reports/all --against lstm
       calm report runs --published newstest=multilingual-10k
+      calm report runs --html
     """
 
     runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN [RUN ...]")]
     """Folders of runs, or folders that hold such."""
     out: Path = Path("reports")
     """Folder for the files."""
+    html: bool = False
+    """Also write page.html: everything in one page to look at in a browser, or to send."""
     published: Annotated[
         tuple[str, ...], arg(metavar="[CORPUS=]SETTING ...", help_behavior_hint="")
     ] = ()

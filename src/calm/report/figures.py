@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from calm.metrics import CURVE, Records
 from calm.report.compare import Setting, line_up
 from calm.report.runs import Group
+from calm.report.thin import thin
 
 LINES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3c8d", "#666666")
 SHADES = ("#f6c9a8", "#b9d7f0", "#bfe3bf", "#f2c3d8", "#e9e3a6", "#d2c7ea", "#c9e6e2", "#d9d9d9")
@@ -31,6 +32,7 @@ FEW, COARSE = 3, 250  # more learners are drawn in fewer steps, without the extr
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as PNG and SVG; the same figure gives the same files."""
     figure.savefig(f"{path}.png", dpi=150)
+    figure.set_layout_engine("none")  # what was laid out stays where it is, in half the time
     with rc_context({"svg.hashsalt": "calm"}):
         figure.savefig(f"{path}.svg", metadata={"Date": None})
 
@@ -131,20 +133,20 @@ def shade_classes(axes: Axes, records: Records, alpha: float = 0.55) -> dict[str
     shades = dict(zip(names, cycle(SHADES), strict=False))
     edges = np.flatnonzero(np.diff(records.fragment)) + 1
     bounds = [0, *edges.tolist(), len(records.fragment)]
-    for first, last in pairwise(bounds):
-        shade = shades[str(records.class_name[first])]
-        axes.axvspan(first, last, color=shade, alpha=alpha, linewidth=0)
+    for name, shade in shades.items():
+        spans = [(a, b - a) for a, b in pairwise(bounds) if records.class_name[a] == name]
+        axes.broken_barh(
+            spans, (0, 1), transform=axes.get_xaxis_transform(), color=shade, alpha=alpha,
+            linewidth=0,
+        )  # fmt: skip
     return shades
 
 
 def _draw_losses(axes: Axes, loss: NDArray[np.float64], color: str, style: Any, few: bool) -> None:
-    step = -(-len(loss) // (POINTS if few else COARSE))
+    step, lows, highs, means = thin(loss, POINTS if few else COARSE)
     starts = np.arange(0, len(loss), step)
-    counts = np.diff([*starts, len(loss)])
     if few and step > 1:
-        low, high = np.minimum.reduceat(loss, starts), np.maximum.reduceat(loss, starts)
-        axes.fill_between(starts, low, high, color=color, alpha=0.25, linewidth=0)
-    means = np.add.reduceat(loss, starts) / counts
+        axes.fill_between(starts, lows, highs, color=color, alpha=0.25, linewidth=0)
     axes.plot(starts, means, color=color, linestyle=style, linewidth=0.9 if few else 1.3)
 
 

@@ -13,6 +13,7 @@ from calm.metrics import summarise
 from calm.report.figures import LINES, POINTS, shade_classes
 from calm.report.gates import shown
 from calm.report.runs import Group, Run
+from calm.report.thin import thin
 
 Floats = NDArray[np.float64]
 
@@ -59,10 +60,7 @@ def _draw_along(figure: Figure, grid: Any, run: Run, gates: Floats, look: dict[s
     strip.legend(
         loc="lower center", bbox_to_anchor=(0.5, 1), ncol=len(shades), frameon=False, fontsize=8
     )
-    step = -(-len(gates) // POINTS)
-    starts = np.arange(0, len(gates), step)
-    counts = np.diff([*starts, len(gates)])[:, None]
-    drawn = np.add.reduceat(gates, starts, axis=0) / counts
+    *_, drawn = thin(gates, POINTS)
     image = axes.imshow(
         drawn.T, interpolation="nearest", extent=(0, len(gates), gates.shape[1], 0), **look
     )
