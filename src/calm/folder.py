@@ -93,6 +93,10 @@ class RunFolder:
         if noted and fingerprint is not None and noted.get("corpora") != fingerprint:
             raise CalmError(f"the text that {self.path} began with has changed: start a new run")
 
+    def corpora(self) -> str:
+        """Return the hash of the text that the run began with."""
+        return str(self._noted().get("corpora"))
+
     def starts(self) -> list[dict[str, Any]]:
         """Return at which batch, when and where the run was started and resumed."""
         starts: list[dict[str, Any]] = self._noted().get("starts", [])
