@@ -65,7 +65,11 @@ def sweep(command: SweepCommand, options: dict[str, dict[str, Any]]) -> None:
         _print_estimate(plan.runs, out, workers)
         return
 
-    def engine(todo: "Sequence[Planned]") -> "Engine":
+    def engine() -> "Engine":
+        if command.engine == "ray":
+            from calm.sweep.on_ray import RayEngine
+
+            return RayEngine(command.address, command.workers, workers)
         from calm.sweep.local import LocalEngine
 
         return LocalEngine(workers)

@@ -79,10 +79,9 @@ def tune(command: TuneCommand, options: Options) -> None:
     workers = command.workers or cores()
 
     def carry(runs: "Sequence[Planned]") -> "dict[str, State]":
-        def engine(todo: "Sequence[Planned]") -> LocalEngine:
-            return LocalEngine(workers)
-
-        return carry_out(runs, out, engine, command.retry, command.checkpoint_seconds)
+        return carry_out(
+            runs, out, lambda: LocalEngine(workers), command.retry, command.checkpoint_seconds
+        )
 
     tuner = Tuner(experiment, command.learner, given, command.metric, command.seeds, out, carry)
     if command.by == "grid":

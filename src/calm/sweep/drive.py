@@ -19,6 +19,7 @@ ATTEMPTS = 3  # times that a run's process may die without getting further
 AGAIN_SECONDS = 2.0  # before a run that another process is at is looked at again
 POLL_SECONDS = 0.5
 OVER = ("finished", "failed")
+STOPPED = Outcome("stopped")
 
 
 def survey(runs: Sequence[Planned], out: Path) -> dict[str, State]:
@@ -51,7 +52,7 @@ def check(runs: Sequence[Planned]) -> dict[str, int]:
 def carry_out(
     runs: Sequence[Planned],
     out: Path,
-    engine: Callable[[Sequence[Planned]], Engine],
+    engine: Callable[[], Engine],
     retry: bool,
     checkpoint_seconds: float,
 ) -> dict[str, State]:
@@ -67,7 +68,7 @@ def carry_out(
         batches = check(todo)
         make_folder(out)
         with Board(runs, states, out, batches) as board:
-            Drive(todo, out, engine(todo), board, checkpoint_seconds).run()
+            Drive(todo, out, engine(), board, checkpoint_seconds).run()
     return states
 
 
@@ -100,9 +101,9 @@ class Drive:
                 while self._waiting or running:
                     if stop.is_set():
                         for job, outcome in self._engine.stop():
-                            self._settle(job, outcome)
+                            self._settle(job, STOPPED if outcome.kind == "died" else outcome)
                         raise StoppedError("stopped: the same command goes on with what is left")
-                    while running < self._engine.slots and (run := self._next()):
+                    while run := self._next():
                         self._engine.start(self._job(run))
                         self._board.tell(run, State("running"))
                         running += 1
@@ -117,7 +118,7 @@ class Drive:
         """Take the first run that waits and may begin, looking at its folder once more."""
         now = time.monotonic()
         for run in list(self._waiting):
-            if self._not_before.get(run.name, 0) > now:
+            if self._not_before.get(run.name, 0) > now or not self._engine.room(run):
                 continue
             state = inspect(run, self._out)
             self._board.tell(run, state)

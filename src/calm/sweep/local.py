@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -13,6 +13,7 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 
+from calm.sweep.plan import Planned
 from calm.sweep.work import Job, Outcome, perform
 
 THREADS = "OMP_NUM_THREADS"
@@ -54,16 +55,23 @@ class Apart:
         return f"its process was killed by {name}{hint}"
 
 
-def apart(function: Callable[..., Any], *arguments: Any) -> Apart:
+def imported() -> list[str]:
+    """Name the modules that runs need, as far as somebody here has needed them."""
+    learners = [name for name in sys.modules if name.startswith("calm.learners.")]
+    late = ["torch._dynamo"] if "torch" in sys.modules else []  # an optimiser imports it, slowly
+    return ["calm.run", *learners, *late]
+
+
+def apart(
+    function: Callable[..., Any], *arguments: Any, imports: Sequence[str] | None = None
+) -> Apart:
     """Start a function in a process of its own, which ends with this one.
 
-    It is forked from a server that imports, once, the learners that are imported here. It does not
-    hear of Ctrl-C, which a terminal tells to all: whoever started it will stop it.
+    It is forked from a server that is started the first time, and imports what is needed once. It
+    does not hear of Ctrl-C, which a terminal tells to all: whoever started it will stop it.
     """
-    imports = ["calm.run", *(name for name in sys.modules if name.startswith("calm.learners."))]
-    imports += ["torch._dynamo"] if "torch" in sys.modules else []  # an optimiser would
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(imports)
+    context.set_forkserver_preload(["__main__", *(imports or imported())])
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sender, function, *arguments))
     ensure_running()  # or it would be started below, and lift what is blocked there
@@ -96,8 +104,12 @@ class LocalEngine:
 
     def __init__(self, workers: int) -> None:
         share_threads(workers)
-        self.slots = workers
+        self._workers = workers
         self._running: dict[str, tuple[Job, Apart]] = {}
+
+    def room(self, run: Planned) -> bool:
+        """Whether a worker is free."""
+        return len(self._running) < self._workers
 
     def start(self, job: Job) -> None:
         """Begin with a run."""

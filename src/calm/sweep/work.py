@@ -44,8 +44,8 @@ class Outcome:
 class Engine(Protocol):
     """Where runs are done."""
 
-    slots: int
-    """How many at a time."""
+    def room(self, run: Planned) -> bool:
+        """Whether it can begin with a run now."""
 
     def start(self, job: Job) -> None:
         """Begin with a run."""
