@@ -26,7 +26,8 @@ def calm(monkeypatch, capsys, *arguments):
 
 def spawn(*arguments, **options):
     """Start the command line as a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    paths = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     return subprocess.Popen(
         [sys.executable, "-m", "calm", *map(str, arguments)],
         stdout=subprocess.PIPE,

@@ -1,6 +1,9 @@
 """Learners as users write them, for tests that name them as `user_learners:Class`."""
 
+import os
+import signal
 import time
+from pathlib import Path
 
 from calm.learners.simple import Unigram
 
@@ -21,6 +24,34 @@ class FailsAtTwelve(Unigram):
         self.steps += 1
         if self.steps == 12:
             raise ZeroDivisionError("twelve")
+        super().learn(inputs, targets)
+
+
+class FailsWithout(Unigram):
+    """Raises in the middle as long as a file is missing."""
+
+    steps = 0
+
+    def __init__(self, vocabulary, seed, file: str):
+        super().__init__(vocabulary, seed)
+        self.file = Path(file)
+
+    def learn(self, inputs, targets):
+        self.steps += 1
+        if self.steps == 12 and not self.file.exists():
+            raise FileNotFoundError("no such luck")
+        super().learn(inputs, targets)
+
+
+class DiesAtTwelve(Unigram):
+    """Takes its process with it."""
+
+    steps = 0
+
+    def learn(self, inputs, targets):
+        self.steps += 1
+        if self.steps == 12:
+            os.kill(os.getpid(), signal.SIGKILL)
         super().learn(inputs, targets)
 
 

@@ -15,6 +15,7 @@ from calm.corpus.memory import folder_corpora
 from calm.corpus.recipes import RECIPES
 from calm.corpus.store import StoredCorpora, holds_set
 from calm.errors import CalmError, blame
+from calm.files import sha256
 from calm.learners import LEARNERS, Named
 from calm.learners.base import Learner
 from calm.stream import Stream
@@ -47,24 +48,43 @@ def build_corpora(choice: Choice) -> Corpora:
     )
 
 
-def build_stream(config: Config) -> Stream:
-    """Build the corpora and the stream over them."""
+def placed(corpus: Choice) -> Choice:
+    """Make a folder's name good from anywhere, so that a run can be resumed from anywhere."""
+    folder = Path(corpus.name)
+    if corpus.name == "synthetic" or is_set(corpus.name) or not folder.is_dir():
+        return corpus
+    return Choice(str(folder.resolve()), corpus.options)
+
+
+def build_stream(config: Config, corpora: Corpora | None = None) -> Stream:
+    """Build the corpora, if they are not at hand, and the stream over them."""
     if config.seed < 0:
         raise CalmError(f"seed is {config.seed}: take 0 or more")
-    return Stream(build_corpora(config.corpus), seed=config.seed, **asdict(config.stream))
+    corpora = corpora or build_corpora(config.corpus)
+    return Stream(corpora, seed=config.seed, **asdict(config.stream))
 
 
 def build_learner(config: Config, stream: Stream) -> Learner:
     """Build the learner for a stream."""
-    name, options = config.learner.name, dict(config.learner.options)
-    for key in (*GIVEN, "name"):
-        if key in options:
-            raise CalmError(f"learner {name}: {key!r} is not for you to give: the run sets it")
-    size = options.pop("size", None)
+    name, size, options = _taken_apart(config.learner)
     return learner(
         name, vocabulary=len(stream.vocabulary), seed=config.seed, size=size, stream=stream,
         **options,
     )  # fmt: skip
+
+
+def check_learner(choice: Choice) -> None:
+    """Refuse a name and options that no learner could be built from."""
+    name, size, options = _taken_apart(choice)
+    _arguments(name, learner_class(name), size, options)
+
+
+def knows(name: str, option: str) -> bool:
+    """Whether a learner has an option of this name."""
+    cls = learner_class(name)
+    if option == "size":
+        return bool(_named(name, cls).sizes)
+    return option not in GIVEN and option in inspect.signature(cls).parameters
 
 
 def load(name: str, **options: Any) -> Corpora:
@@ -87,17 +107,8 @@ def learner(
     """
     cls = learner_class(name)
     where = f"learner {name}"
-    named = _named(name, cls)
-    if size and not named.sizes:
-        raise CalmError(f"{where} comes in one size: leave the size {size!r} away")
-    if named.sizes:
-        size = size or DEFAULT_SIZE
-        if size not in named.sizes:
-            raise CalmError(f"{where} has no size {size!r}: take one of {', '.join(named.sizes)}")
-        options = {**named.sizes[size], **options}
-    options = {**named.options, **options}
-    checked = _options(cls, GIVEN, options, where)
-    arguments = {**checked, "vocabulary": vocabulary, "seed": seed}
+    arguments = _arguments(name, cls, size, options)
+    arguments |= {"vocabulary": vocabulary, "seed": seed}
     if cls.oracle:
         if stream is None:
             raise CalmError(f"{where} is an oracle: it needs the stream, as stream=…")
@@ -107,6 +118,33 @@ def learner(
             return cls(**arguments)
         except ValueError as error:
             raise CalmError(f"{where}: {error}") from None
+
+
+def _taken_apart(choice: Choice) -> tuple[str, str | None, dict[str, Any]]:
+    """Return name, size and options, none of which may be the run's to set."""
+    options = dict(choice.options)
+    for key in (*GIVEN, "name"):
+        if key in options:
+            raise CalmError(
+                f"learner {choice.name}: {key!r} is not for you to give: the run sets it"
+            )
+    return choice.name, options.pop("size", None), options
+
+
+def _arguments(
+    name: str, cls: type[Learner], size: str | None, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Check options and complete them by those that name and size stand for."""
+    where = f"learner {name}"
+    named = _named(name, cls)
+    if size and not named.sizes:
+        raise CalmError(f"{where} comes in one size: leave the size {size!r} away")
+    if named.sizes:
+        size = size or DEFAULT_SIZE
+        if size not in named.sizes:
+            raise CalmError(f"{where} has no size {size!r}: take one of {', '.join(named.sizes)}")
+        options = {**named.sizes[size], **options}
+    return _options(cls, GIVEN, {**named.options, **options}, where)
 
 
 def with_size(choice: Choice) -> Choice:
@@ -126,28 +164,39 @@ def learner_class(name: str) -> type[Learner]:
         raise CalmError(
             f"a learner is named by a text, such as 'lstm' or 'module:Class', not {name!r}"
         )
-    target = LEARNERS[name].target if name in LEARNERS else name
-    module_name, colon, class_name = target.partition(":")
+    return find_class("learner", name, {n: named.target for n, named in LEARNERS.items()}, Learner)
+
+
+def code_hash(learner: str) -> str | None:
+    """Hash the file of a learner that is not ours."""
+    file = None if learner in LEARNERS else inspect.getsourcefile(learner_class(learner))
+    return sha256(Path(file)) if file else None
+
+
+def find_class(kind: str, name: str, known: Mapping[str, str], base: type[Any]) -> type[Any]:
+    """Find the class that a known name stands for, or that `module:Class` names."""
+    where = f"{kind} {name}"
+    module_name, colon, class_name = known.get(name, name).partition(":")
     if not colon:
-        names = ", ".join(LEARNERS)
-        raise CalmError(f"unknown learner {name!r}: take {names}, or your own as module:Class")
+        names = ", ".join(known)
+        raise CalmError(f"unknown {kind} {name!r}: take {names}, or your own as module:Class")
     here = str(Path.cwd())
-    if here not in sys.path:  # so that a learner in the current folder is found
+    if here not in sys.path:  # so that one in the current folder is found
         sys.path.append(here)
     with blame(f"importing {module_name}"):
         try:
             found = getattr(importlib.import_module(module_name), class_name, None)
         except ModuleNotFoundError as error:
             raise CalmError(
-                f"learner {name}: there is no module {error.name!r} here or installed; "
+                f"{where}: there is no module {error.name!r} here or installed; "
                 "run this where its file is"
             ) from None
-    if not (isinstance(found, type) and issubclass(found, Learner)):
-        what = f"{class_name} is not a subclass of calm.Learner" if found else f"no {class_name}"
-        raise CalmError(f"learner {name}: in module {module_name}, {what}")
-    if inspect.isabstract(found):
-        missing = ", ".join(sorted(found.__abstractmethods__))
-        raise CalmError(f"learner {name}: {class_name} does not define {missing}")
+    if not (inspect.isclass(found) and issubclass(found, base)):
+        wanted = f"{class_name} is not a subclass of calm.{base.__name__}"
+        what = wanted if found else f"no {class_name}"
+        raise CalmError(f"{where}: in module {module_name}, {what}")
+    if missing := ", ".join(sorted(getattr(found, "__abstractmethods__", ()))):
+        raise CalmError(f"{where}: {class_name} does not define {missing}")
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from calm.errors import CalmError, RunFailedError
+from calm.errors import BusyError, CalmError, RunFailedError
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -75,7 +75,7 @@ def locked(lock_file: Path, work: str) -> Iterator[None]:
         try:
             lock.acquire(blocking=False)
         except Timeout:
-            raise CalmError(f"another process is {work}") from None
+            raise BusyError(f"another process is {work}") from None
     try:
         yield
     finally:

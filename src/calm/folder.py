@@ -76,10 +76,10 @@ class RunFolder:
         with locked(self.path / ".lock", f"working on {self.path}"):
             yield
 
-    def note_start(self, fingerprint: str, step: int) -> None:
-        """Write down text, config, machine and versions."""
+    def note_start(self, fingerprint: str, step: int, code: str | None) -> None:
+        """Write down text, config, the hash of a user's learner, machine and versions."""
         origin = {"corpora": fingerprint, "config": sha256(self.path / "config.toml")}
-        starts = [*self._noted().get("starts", []), {"step": step, **environment()}]
+        starts = [*self.starts(), {"step": step, "code": code, **environment()}]
         replace_json(self.path / "environment.json", {**origin, "starts": starts})
 
     def check_origin(self, fingerprint: str | None = None) -> None:
@@ -93,13 +93,14 @@ class RunFolder:
         if noted and fingerprint is not None and noted.get("corpora") != fingerprint:
             raise CalmError(f"the text that {self.path} began with has changed: start a new run")
 
-    def starts(self) -> list[dict[str, Any]]:
-        """Return machine and versions of every start of the run."""
-        return list(self._noted().get("starts", []))
-
     def corpora(self) -> str:
         """Return the hash of the text that the run began with."""
         return str(self._noted().get("corpora"))
+
+    def starts(self) -> list[dict[str, Any]]:
+        """Return at which batch, when and where the run was started and resumed."""
+        starts: list[dict[str, Any]] = self._noted().get("starts", [])
+        return starts
 
     def save_checkpoint(self, step: int, state: Any) -> None:
         """Keep the state of a learner that has learned `step` batches."""

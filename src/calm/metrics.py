@@ -47,7 +47,7 @@ class Result(Scores):
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data; what is undefined is None."""
-        data: dict[str, Any] = _plain(asdict(self))
+        data: dict[str, Any] = plain(asdict(self))
         return data
 
 
@@ -108,6 +108,12 @@ def counted_fragments(records: Records) -> Iterator[Fragment]:
             name = str(names[0])
             yield Fragment(name, losses, last_mean.get(name))
             last_mean[name] = float(losses.mean())
+
+
+def fragment_means(records: Records) -> list[float]:
+    """Mean loss of every fragment, counted or not."""
+    edges = np.flatnonzero(np.diff(records.fragment)) + 1
+    return [float(losses.mean()) for losses in np.split(records.loss, edges)]
 
 
 @dataclass(frozen=True)
@@ -173,9 +179,10 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Make what is undefined None, however deep it is, as JSON knows no nan."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

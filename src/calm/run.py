@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -12,14 +12,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from calm.build import build_learner, build_stream, learner_class
+from calm.build import build_learner, build_stream, code_hash, learner_class
 from calm.config import Choice, Config
-from calm.errors import CalmError, RunFailedError, blame, reason
+from calm.errors import CalmError, RunFailedError, StoppedError, blame, reason
 from calm.files import room_in
 from calm.folder import RunFolder
 from calm.learners.base import Learner
 from calm.loop import Record, prequential, to_records
 from calm.metrics import Result, measure
+from calm.observer import Observer, Watch, watching
 from calm.progress import RunProgress, say
 from calm.stream import Stream
 
@@ -37,27 +38,67 @@ CHECKPOINT_SECONDS = 10.0
 CHECKPOINT_SHARE = 0.05  # checkpoints may take this share of the time and no more
 
 
-def start(config: Config, path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFolder:
+def start(
+    config: Config,
+    path: Path,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    observers: Sequence[Observer] = (),
+) -> RunFolder:
     """Run a config in a new folder, to its end."""
-    _check_interval(checkpoint_seconds)
+    check_interval(checkpoint_seconds)
     stream = build_stream(config)
     learner = build_learner(config, stream)
     folder = RunFolder(path)
     with folder.lock():
-        with room_in(path):
-            folder.create(config)
-        with _resumable(folder):
-            _drive(folder, stream, learner, 0, checkpoint_seconds)
+        _begin(folder, config, stream, learner, checkpoint_seconds, observers)
     return folder
 
 
-def resume(path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFolder:
+def resume(
+    path: Path,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    observers: Sequence[Observer] = (),
+) -> RunFolder:
     """Go on with a run that was stopped, however it was; a finished one stays as it is."""
-    _check_interval(checkpoint_seconds)
+    check_interval(checkpoint_seconds)
     folder = RunFolder.open(path)
-    with folder.lock(), _resumable(folder):
+    with folder.lock():
+        _go_on(folder, checkpoint_seconds, observers)
+    return folder
+
+
+def start_or_resume(config: Config, path: Path, checkpoint_seconds: float) -> RunFolder:
+    """Do whichever the folder asks for, decided while other processes are kept away."""
+    folder = RunFolder(path)
+    with folder.lock():
+        if folder.exists():
+            _go_on(folder, checkpoint_seconds)
+        else:
+            stream = build_stream(config)
+            _begin(folder, config, stream, build_learner(config, stream), checkpoint_seconds)
+    return folder
+
+
+def _begin(
+    folder: RunFolder,
+    config: Config,
+    stream: Stream,
+    learner: Learner,
+    checkpoint_seconds: float,
+    observers: Sequence[Observer] = (),
+) -> None:
+    with room_in(folder.path):
+        folder.create(config)
+    with _resumable(folder):
+        _drive(folder, stream, learner, 0, checkpoint_seconds, observers)
+
+
+def _go_on(
+    folder: RunFolder, checkpoint_seconds: float, observers: Sequence[Observer] = ()
+) -> None:
+    with _resumable(folder):
         if folder.finished:
-            return folder
+            return
         folder.check_origin()
         config = folder.config()
         stream = build_stream(config)
@@ -66,20 +107,40 @@ def resume(path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFol
         step = folder.restore(learner)
         if step == 0:
             say("there is no checkpoint yet: the run begins again")
-        _drive(folder, stream, learner, step, checkpoint_seconds)
-    return folder
+        _drive(folder, stream, learner, step, checkpoint_seconds, observers)
 
 
-def _check_interval(checkpoint_seconds: float) -> None:
+def check_interval(checkpoint_seconds: float) -> None:
+    """Refuse what is no time between two checkpoints."""
     if not checkpoint_seconds > 0:
         raise CalmError(f"checkpoint_seconds is {checkpoint_seconds:g}: take a time above 0")
 
 
 def _drive(
-    folder: RunFolder, stream: Stream, learner: Learner, step: int, checkpoint_seconds: float
+    folder: RunFolder,
+    stream: Stream,
+    learner: Learner,
+    step: int,
+    checkpoint_seconds: float,
+    observers: Sequence[Observer],
 ) -> None:
-    """Run the loop from batch `step`, write everything down, measure at the end."""
-    folder.note_start(stream.corpora.fingerprint(), step)
+    """Run the loop from batch `step`, measure at the end, with observers told of both."""
+    code = code_hash(folder.config().learner.name)
+    folder.note_start(stream.corpora.fingerprint(), step, code)
+    with watching(observers, folder.config(), folder.path, step) as watch:
+        _advance(folder, stream, learner, step, checkpoint_seconds, watch)
+        watch.result = _finish(folder, stream)
+
+
+def _advance(
+    folder: RunFolder,
+    stream: Stream,
+    learner: Learner,
+    step: int,
+    checkpoint_seconds: float,
+    watch: Watch,
+) -> None:
+    """Run the loop from batch `step` and write everything down."""
     name = folder.config().learner.name
     batch_tokens = stream.rows * stream.window
     trace = folder.path / "traceback.txt"
@@ -111,18 +172,18 @@ def _drive(
             if stop.is_set() or time.monotonic() - saved > wait:
                 save(record.step)
             if stop.is_set():
-                raise RunFailedError(
+                raise StoppedError(
                     f"stopped before batch {record.step} of {len(stream)}: "
                     f"go on with `calm resume {folder.path}`"
                 )
             journals.write(record, seconds)
+            watch.batch(record)
             progress.advance(record.loss)
             since = time.perf_counter()
         save(len(stream))
-    _finish(folder, stream)
 
 
-def _finish(folder: RunFolder, stream: Stream) -> None:
+def _finish(folder: RunFolder, stream: Stream) -> Result:
     """Measure the run, and on synthetic text the floor below it."""
     result = measure(folder.records())
     seconds = folder.seconds()
@@ -133,12 +194,18 @@ def _finish(folder: RunFolder, stream: Stream) -> None:
         "seconds": round(seconds, 3),
         "tokens_per_second": round(tokens / seconds) if seconds else None,
     }
-    if folder.config().corpus.name == "synthetic":
-        metrics["floors"] = {name: _floor(name, folder, stream).to_dict() for name in FLOORS}
+    if floors := floors_of(folder.config().corpus):
+        metrics["floors"] = {name: _floor(name, folder, stream).to_dict() for name in floors}
     if isinstance(stream.corpora, KnownTree):
         matrix = stream.corpora.tree_distances().tolist()
         metrics["distances"] = {"classes": stream.classes, "matrix": matrix}
     folder.save_metrics(metrics)
+    return result
+
+
+def floors_of(corpus: Choice) -> Sequence[str]:
+    """Name the oracles that are run below every learner, where the truth is known."""
+    return FLOORS if corpus.name == "synthetic" else ()
 
 
 def _floor(name: str, folder: RunFolder, stream: Stream) -> Result:
@@ -164,9 +231,14 @@ def _resumable(folder: RunFolder) -> Iterator[None]:
         yield
     except BrokenPipeError:
         raise
-    except (OSError, KeyboardInterrupt) as error:
-        what = reason(error) if isinstance(error, OSError) else "stopped"
-        raise RunFailedError(f"{what}; go on with `calm resume {folder.path}`") from None
+    except OSError as error:
+        raise RunFailedError(f"{reason(error)}; {_how(folder)}") from None
+    except KeyboardInterrupt:
+        raise StoppedError(f"stopped; {_how(folder)}") from None
+
+
+def _how(folder: RunFolder) -> str:
+    return f"go on with `calm resume {folder.path}`"
 
 
 @contextmanager

@@ -55,6 +55,13 @@ def test_the_best_is_bold_and_who_is_not_to_be_told_from_it_is_marked():
     assert "±: half of the 95 % interval over seeds" in said
 
 
+def test_an_oracle_is_compared_but_not_marked():
+    oracle = {"ind_lstm": [2.1, 3.0, 4.1]}
+    found = setting(**THREE, **oracle, against="lstm small")
+    assert ("ind-lstm", "lstm small") in {(d.learner, d.against) for d in found.differences}
+    assert not column(found, "ppl")[-1].endswith("†")
+
+
 def test_a_single_seed_is_marked_by_nothing_and_said():
     found = setting(lstm=[2.0], poe_5=[2.1])
     assert column(found, "ppl") == ["**2.00**", "2.10"]

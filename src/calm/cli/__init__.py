@@ -16,6 +16,9 @@ from calm.cli.arguments import (
 )
 from calm.cli.corpus import CORPUS_COMMANDS, Command
 from calm.cli.generate import generate
+from calm.cli.publish import PublishCommand, VerifyCommand, publish, verify
+from calm.cli.sweep import SweepCommand, sweep
+from calm.cli.tune import TuneCommand, tune
 from calm.config import Choice, Config, Experiment, read_experiment
 from calm.errors import CalmError, RunFailedError, reason
 
@@ -25,28 +28,31 @@ if TYPE_CHECKING:
 
 def run(command: RunCommand, options: Options) -> None:
     """`calm run`."""
-    from calm.build import with_size
+    from calm.build import placed, with_size
+    from calm.observer import make_observers
     from calm.run import start
 
     base = read_experiment(command.experiment) if command.experiment else Experiment()
     chosen = {key: getattr(command, key) for key in ("size", "device", "precision")}
     options["learner"] |= {key: value for key, value in chosen.items() if value is not None}
     config = Config(
-        corpus=_placed(_override(base.config.corpus, command.corpus, options["corpus"])),
+        corpus=placed(_override(base.config.corpus, command.corpus, options["corpus"])),
         stream=command.stream,
         learner=with_size(base.choice(command.learner, options["learner"])),
         seed=command.seed,
     )
     out = command.out or _new_folder(config)
-    folder = start(config, out, command.checkpoint_seconds)
+    folder = start(config, out, command.checkpoint_seconds, make_observers(command.observe))
     _show_results(folder.path)
 
 
 def resume(command: ResumeCommand, options: Options) -> None:
     """`calm resume`."""
+    from calm.observer import make_observers
     from calm.run import resume
 
-    _show_results(resume(command.run, command.checkpoint_seconds).path)
+    observers = make_observers(command.observe)
+    _show_results(resume(command.run, command.checkpoint_seconds, observers).path)
 
 
 def report(command: ReportCommand, options: Options) -> None:
@@ -104,7 +110,11 @@ def check(command: CheckCommand, options: Options) -> None:
 COMMANDS: dict[str, Command] = {
     "run": (RunCommand, run),
     "resume": (ResumeCommand, resume),
+    "sweep": (SweepCommand, sweep),
+    "tune": (TuneCommand, tune),
     "report": (ReportCommand, report),
+    "publish": (PublishCommand, publish),
+    "verify": (VerifyCommand, verify),
     "generate": (GenerateCommand, generate),
     "check": (CheckCommand, check),
     **{f"corpus {name}": command for name, command in CORPUS_COMMANDS.items()},
@@ -160,16 +170,6 @@ def _overview(prefix: str) -> str:
 def _override(base: Choice, name: str, options: dict[str, Any]) -> Choice:
     """Lay the command line's options over a file's, which go with the file's name only."""
     return Choice(name, {**base.options, **options} if name == base.name else options)
-
-
-def _placed(corpus: Choice) -> Choice:
-    """Make a folder's name good from anywhere, so that a run can be resumed from anywhere."""
-    from calm.corpus.home import is_set
-
-    folder = Path(corpus.name)
-    if corpus.name == "synthetic" or is_set(corpus.name) or not folder.is_dir():
-        return corpus
-    return Choice(str(folder.resolve()), corpus.options)
 
 
 def _new_folder(config: Config) -> Path:

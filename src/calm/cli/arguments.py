@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from tyro.conf import Positional, arg
+from tyro.conf import Positional, UseAppendAction, arg
 
 from calm.config import EXPECTED, StreamConfig, read_experiment
 from calm.errors import CalmError
@@ -22,6 +22,9 @@ PYTHONS = {  # what Python says of a text that is none of these
     "could not convert string to float": float,
 }
 Options = dict[str, dict[str, Any]]  # of --corpus.KEY VALUE and --learner.KEY VALUE
+Observe = Annotated[
+    UseAppendAction[tuple[str, ...]], arg(metavar="tensorboard|wandb|trackio|module:Class")
+]
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class RunCommand:
       calm run --corpus texts/ --corpus.level word --learner unigram --seed 3
       calm run paper/multilingual-10k --learner poe-pw-30 --size small
       calm run experiment.toml --learner my_module:MyLearner --learner.rate 0.1 --out runs/mine
+      calm run demo --observe tensorboard
     """
 
     experiment: Annotated[
@@ -59,6 +63,8 @@ class RunCommand:
     """Folder of the run."""
     checkpoint_seconds: float = 10.0
     """Time between two checkpoints."""
+    observe: Observe = ()
+    """Show the run there while it goes on, or to an observer of yours; may be said repeatedly."""
     stream: StreamConfig = field(default_factory=StreamConfig)
 
 
@@ -74,6 +80,8 @@ class ResumeCommand:
     """Folder of the run."""
     checkpoint_seconds: float = 10.0
     """Time between two checkpoints."""
+    observe: Observe = ()
+    """As for `calm run`."""
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ class ExpertNetwork(Network):
         self.stack, self.decoder, self.gate = stack, decoder, gate
         self._combination, self._warmup = combination, warmup
         self._clear_gate, self._precision = clear_gate, precision
+        self.pieces = stack.experts
         self.latest = torch.empty(0)  # raw weights of the last forward pass
 
     def initialise(self, source: torch.Generator) -> None:

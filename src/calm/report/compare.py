@@ -47,8 +47,14 @@ class Setting:
         return list(dict.fromkeys(few))
 
     def _from_best(self, metric: str) -> list[Difference]:
+        """Return the comparisons of contenders with the best."""
         against = (metric, self.best(metric))
-        return [found for found in self.differences if (found.metric, found.against) == against]
+        oracles = [group.learner for group in self.groups if group.oracle]
+        return [
+            found
+            for found in self.differences
+            if (found.metric, found.against) == against and found.learner not in oracles
+        ]
 
 
 def compare(

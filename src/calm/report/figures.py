@@ -75,22 +75,18 @@ def switch_figure(settings: Sequence[Setting]) -> Figure:
     columns = min(len(settings), 2)
     rows = -(-len(settings) // columns)
     figure = Figure(figsize=(2 + 6 * columns, 4.6 * rows), layout="constrained")
-    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
+    panels = [figure.add_subplot(rows, columns, i + 1) for i in range(len(settings))]
     drawn = [replace(setting, groups=foremost(setting.groups, MOST)) for setting in settings]
-    for axes, setting, cut in zip(panels, settings, drawn, strict=False):
-        axes.set(
-            xlabel="batches after a switch", ylabel="mean loss (nats per token)",
-            xticks=np.arange(1, CURVE + 1),
-        )  # fmt: skip
+    for axes, setting, cut in zip(panels, settings, drawn, strict=True):
+        axes.set(xlabel="batches after a switch", ylabel="mean loss (nats per token)")
+        axes.set_xticks(np.arange(1, CURVE + 1))
         axes.set_title(setting.name + left_out(cut.groups, setting.groups), fontsize=10)
         axes.grid(axis="y", alpha=0.3)
-    for axes in panels[len(settings) :]:
-        axes.remove()
     learners = line_up(drawn)
     handles: list[Artist] = []
     oracle_styles = cycle(("--", ":", "-."))
     for (name, groups), (color, line) in zip(learners.items(), _lines(len(learners)), strict=True):
-        here = [(axes, group) for axes, group in zip(panels, groups, strict=False) if group]
+        here = [(axes, group) for axes, group in zip(panels, groups, strict=True) if group]
         oracle = here[0][1].oracle
         look: dict[str, Any] = {
             "linestyle": next(oracle_styles) if oracle else line,

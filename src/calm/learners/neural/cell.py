@@ -21,22 +21,22 @@ POWER = tuple(  # of 2 between -1/2 and 1/2: 1 + x (c₀ + x (c₁ + …))
 )
 
 
-def _wide(x: Any) -> Any:
+def wide(x: Any) -> Any:
     """As float32."""
 
 
-@overload(_wide, inline="always")
+@overload(wide, inline="always")
 def _wide_of(x):  # type: ignore[no-untyped-def]
     if isinstance(x, types.Integer):
         return lambda x: np.uint32(np.uint32(x) << np.uint32(16)).view(np.float32)
     return lambda x: x
 
 
-def _narrow(x: Any, like: Any) -> Any:
+def narrow(x: Any, like: Any) -> Any:
     """As a number of `like`, to the nearest."""
 
 
-@overload(_narrow, inline="always")
+@overload(narrow, inline="always")
 def _narrow_of(x, like):  # type: ignore[no-untyped-def]
     if isinstance(like.dtype, types.Integer):
 
@@ -79,9 +79,9 @@ def forward(
     for r in range(b):
         above, beside, shift, gate = z[t, r], product[r], bias[e], gates[e, t, r]
         for j in range(3 * hidden):
-            gate[j] = _sigmoid(_wide(above[j]) + _wide(beside[j]) + shift[j])
+            gate[j] = _sigmoid(wide(above[j]) + wide(beside[j]) + shift[j])
         for j in range(3 * hidden, 4 * hidden):
-            x = _wide(above[j]) + _wide(beside[j]) + shift[j]
+            x = wide(above[j]) + wide(beside[j]) + shift[j]
             gate[j] = TWO * _sigmoid(x + x) - ONE
         before = cells[e, t - 1, r] if t else c0[e, r]
         c, flat, h = cells[e, t, r], squashed[e, t, r], outputs[e, t, r]
@@ -90,7 +90,7 @@ def forward(
         for j in range(hidden):
             flat[j] = TWO * _sigmoid(c[j] + c[j]) - ONE
         for j in range(hidden):
-            h[j] = _narrow(gate[2 * hidden + j] * flat[j], outputs)
+            h[j] = narrow(gate[2 * hidden + j] * flat[j], outputs)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -120,10 +120,10 @@ def backward(
         before = cells[e, t - 1, r] if t else c0[e, r]
         through = dc[r]
         for j in range(hidden):
-            dy[j] = _wide(above[j])
+            dy[j] = wide(above[j])
         if not last:
             for j in range(hidden):
-                dy[j] += _wide(beside[j])
+                dy[j] += wide(beside[j])
         for j in range(hidden):
             o = gate[2 * hidden + j]
             through[j] += dy[j] * o * (ONE - flat[j] * flat[j])
@@ -139,7 +139,7 @@ def backward(
         row, total = d_gates[t, r], d_bias[e]
         for j in range(4 * hidden):
             total[j] += d[j]
-            row[j] = _narrow(d[j], d_gates)
+            row[j] = narrow(d[j], d_gates)
 
 
 @njit(cache=True, nogil=True)

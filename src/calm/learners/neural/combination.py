@@ -66,6 +66,8 @@ class Product(Combination):
         """Mean over positions of E[ỹ_i] - ỹ_i(target)."""
         if slope.applies(logits):
             return partial(slope.product_slope, logits, targets)
+        if logits.numel() < slope.LARGE:
+            logits = logits.float()  # once, not at every step
 
         def gradient(weights: Tensor) -> Tensor:
             total = torch.zeros_like(weights)

@@ -4,15 +4,14 @@ The weights of one expert stay in a core's cache over the steps of a window; tho
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd import Function
 
 from calm.learners.neural import cell, dots
+from calm.learners.neural.threads import as_array, share
 
 pack: Any = getattr(torch.ops.mkldnn, "_reorder_linear_weight", None)  # not in every build of torch
 multiply_packed: Any = getattr(torch.ops.mkldnn, "_linear_pointwise", None)
@@ -28,31 +27,35 @@ class OneByOne(Function):
         x, h0, c0, w_in, w_rec, bias, precision = arguments
         n, w, b, _ = x.shape
         hidden = h0.shape[-1]
-        x, w_in, w_rec = (part.to(precision).contiguous() for part in (x, w_in, w_rec))
-        h0, c0, bias = h0.contiguous(), c0.contiguous(), bias.contiguous()
+        x, h0, c0, bias = (part.contiguous() for part in (x.to(precision), h0, c0, bias))
         gates = torch.empty(n, w, b, 4 * hidden)
         cells, squashed = torch.empty(n, w, b, hidden), torch.empty(n, w, b, hidden)
         outputs = x.new_empty(n, w, b, hidden)
-        kept = [_array(part) for part in (bias, c0, gates, cells, squashed, outputs)]
+        kept = [as_array(part) for part in (bias, c0, gates, cells, squashed, outputs)]
         start = h0.to(precision)
+        weights = [(part, _room(part, precision)) for part in (w_in, w_rec)]
+        w_in, w_rec = (short for _, short in weights)
 
         def work(first: int, last: int) -> None:
             z, product = x.new_empty(w * b, 4 * hidden), x.new_empty(b, 4 * hidden)
             laid, room = dots.shelf(hidden, 4 * hidden), dots.room(b, 4 * hidden)
             by_dots = _by_dots(precision, hidden)
-            arrays = [_array(z.view(w, b, -1)), room if by_dots else _array(product), *kept]
+            arrays = [as_array(z.view(w, b, -1)), room if by_dots else as_array(product), *kept]
             for e in range(first, last):
+                for whole, short in weights:
+                    if short is not whole:
+                        short[e].copy_(whole[e])
                 torch.mm(x[e].view(w * b, -1), w_in[e], out=z)
                 if by_dots:
-                    dots.lay_out(_array(w_rec[e]), laid)
-                    cell.forward_window(e, _array(start), laid, *arrays)
+                    dots.lay_out(as_array(w_rec[e]), laid)
+                    cell.forward_window(e, as_array(start), laid, *arrays)
                     continue
                 multiply = _multiplier(w_rec[e], b)
                 for t, h in enumerate([start[e], *outputs[e, :-1]]):
                     multiply(h, product)
                     cell.forward(e, t, *arrays)
 
-        _share(work, n)
+        share(work, n)
         ctx.save_for_backward(x, start, c0, w_in, w_rec, gates, cells, squashed, outputs)
         last = outputs[:, -1].to(torch.float32, copy=True), cells[:, -1].clone()
         ctx.mark_non_differentiable(*last)
@@ -66,8 +69,8 @@ class OneByOne(Function):
         d_x = torch.empty_like(x)
         d_w_in, d_w_rec = (torch.empty_like(part, dtype=torch.float32) for part in (w_in, w_rec))
         d_bias = torch.zeros(n, 4 * hidden)
-        kept = [_array(part) for part in (gradients[0].contiguous(), c0, gates, cells, squashed)]
-        total = _array(d_bias)
+        kept = [as_array(part) for part in (gradients[0].contiguous(), c0, gates, cells, squashed)]
+        total = as_array(d_bias)
 
         def work(first: int, last: int) -> None:
             dh, dc = start.new_empty(b, hidden), torch.empty(b, hidden)
@@ -75,12 +78,12 @@ class OneByOne(Function):
             flat = d_gates.view(w * b, -1)
             laid, room = dots.shelf(4 * hidden, hidden), dots.room(b, hidden)
             by_dots = _by_dots(outputs.dtype, hidden)
-            below = room if by_dots else _array(dh)
-            arrays = [*kept, below, _array(dc), _array(d_gates), total]
+            below = room if by_dots else as_array(dh)
+            arrays = [*kept, below, as_array(dc), as_array(d_gates), total]
             for e in range(first, last):
                 dc.zero_()
                 if by_dots:
-                    dots.lay_out(_array(w_rec[e].t()), laid)
+                    dots.lay_out(as_array(w_rec[e].t()), laid)
                     cell.backward_window(e, laid, *arrays)
                 else:
                     multiply = _multiplier(w_rec[e].t(), b)
@@ -93,8 +96,15 @@ class OneByOne(Function):
                 d_w_in[e] = x[e].view(w * b, -1).t() @ flat
                 torch.mm(flat, w_in[e].t(), out=d_x[e].view(w * b, -1))
 
-        _share(work, n)
+        share(work, n)
         return d_x, None, None, d_w_in, d_w_rec, d_bias, None
+
+
+def _room(weights: Tensor, precision: torch.dtype) -> Tensor:
+    """Where weights stand in that precision: their own place, if they are."""
+    weights = weights.contiguous()
+    same = weights.dtype == precision
+    return weights if same else torch.empty_like(weights, dtype=precision)
 
 
 def _by_dots(precision: torch.dtype, hidden: int) -> bool:
@@ -115,30 +125,3 @@ def _multiplier(weights: Tensor, rows: int) -> Callable[[Tensor, Tensor], object
 
         return multiply
     return lambda x, out: torch.mm(x, weights, out=out)
-
-
-def _array(tensor: Tensor) -> NDArray[Any]:
-    """Numbers in place; those in bfloat16 as the upper halves of float32."""
-    tensor = tensor.detach()
-    return (tensor.view(torch.uint16) if tensor.dtype == torch.bfloat16 else tensor).numpy()
-
-
-def _share(work: Callable[[int, int], None], experts: int) -> None:
-    """Spread experts first … last-1 over threads, as many as torch has; a lone expert has all."""
-    threads = torch.get_num_threads()
-    if min(threads, experts) == 1:
-        with torch.no_grad():
-            work(0, experts)
-        return
-    bounds = [experts * i // threads for i in range(threads + 1)]
-
-    def alone(i: int) -> None:
-        torch.set_num_threads(1)
-        with torch.no_grad():
-            work(bounds[i], bounds[i + 1])
-
-    try:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(alone, range(threads)))
-    finally:
-        torch.set_num_threads(threads)

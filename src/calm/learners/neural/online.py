@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from calm.learners.base import Learner, State, Tokens
 from calm.learners.neural.dropout import generator
 from calm.learners.neural.memory import keep_freed_memory
+from calm.learners.neural.threads import crew
 
 Precision = Literal["float32", "bfloat16"]
 Device = Literal["cpu", "cuda", "auto"]
@@ -20,8 +21,11 @@ Device = Literal["cpu", "cuda", "auto"]
 class Network(nn.Module, ABC):
     """A model that is predicted with and trained, window by window.
 
-    `carried` is what runs on from one window to the next: nothing before the first.
+    `carried` is what runs on from one window to the next: nothing before the first. `pieces` is how
+    many parts can go side by side on a CPU.
     """
+
+    pieces = 1
 
     @abstractmethod
     def initialise(self, source: torch.Generator) -> None:
@@ -129,6 +133,21 @@ class Neural(Learner, Generic[N]):
 
     def predict(self, inputs: Tokens) -> Any:
         """(w, b) -> log-probabilities (w, b, V): an array, or a tensor on the GPU."""
+        with crew(self.network.pieces):
+            return self._predict(inputs)
+
+    def learn(self, inputs: Tokens, targets: Tokens) -> None:
+        """Take the gradient steps and adapt after each, then carry on."""
+        with crew(self.network.pieces):
+            self._learn(inputs, targets)
+
+    def read(self, inputs: Tokens) -> None:
+        """Carry on past the inputs (w, b)."""
+        self._pending = None
+        with torch.no_grad(), crew(self.network.pieces):
+            _, self._carried = self.network(self._move(inputs), self._carried, None, self._step)
+
+    def _predict(self, inputs: Tokens) -> Any:
         self._pending = None
         training = self._schedule.eval_dropout or self._schedule.dropout == 0
         dropout = self._dropout(0) if self._schedule.eval_dropout else None
@@ -140,8 +159,7 @@ class Neural(Learner, Generic[N]):
             result = self.network.log_probabilities(output).view(*inputs.shape, -1)
         return result.numpy() if result.device.type == "cpu" else result
 
-    def learn(self, inputs: Tokens, targets: Tokens) -> None:
-        """Take the gradient steps and adapt after each, then carry on."""
+    def _learn(self, inputs: Tokens, targets: Tokens) -> None:
         x, y = self._move(inputs), self._move(targets).flatten()
         pending, self._pending = self._pending, None
         carried: list[Tensor] = []
@@ -155,12 +173,6 @@ class Neural(Learner, Generic[N]):
             self.network.adapt(output, y, self._step)
         self._carried = [tensor.detach() for tensor in self.network.carry(carried)]
         self._step += 1
-
-    def read(self, inputs: Tokens) -> None:
-        """Carry on past the inputs (w, b)."""
-        self._pending = None
-        with torch.no_grad():
-            _, self._carried = self.network(self._move(inputs), self._carried, None, self._step)
 
     def state(self) -> State:
         """Everything that changes; the arrays of a CPU are not copies."""

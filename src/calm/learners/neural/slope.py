@@ -5,7 +5,6 @@ So a block of symbols is read once: weighed, taken to the exponential, and weigh
 while it is still at hand.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,10 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-BLOCK = 1024  # symbols that are worked on at a time
+from calm.learners.neural.cell import wide
+from calm.learners.neural.threads import as_array, share
+
+BLOCK = 2048  # symbols that are worked on at a time
 GROUP = 6  # experts that go through a loop together, as `_fold` has it
 LARGE = 1 << 24  # numbers from which on this is faster than a few operations of torch
 
@@ -35,45 +37,27 @@ def product_slope(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
 
     Logits (n, positions, V) are float32 or bfloat16.
     """
-    half = logits.dtype == torch.bfloat16
     logits = logits.contiguous()
-    nothing = torch.empty(0, 0, 0)
-    plain = (nothing if half else logits).numpy()
-    upper = (logits if half else nothing.bfloat16()).view(torch.uint16).numpy()
+    y = as_array(logits)
     n, positions, _ = logits.shape
     w = np.zeros(-(-n // GROUP) * GROUP, dtype=np.float32)
     w[:n] = weights.numpy()
     mean = np.empty((positions, n))
-    threads = min(torch.get_num_threads(), positions)
-    bounds = [positions * i // threads for i in range(threads + 1)]
-
-    def work(i: int) -> None:
-        _expectation(plain, upper, w, bounds[i], bounds[i + 1], mean)
-
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, range(threads)))
+    share(lambda first, last: _expectation(y, w, first, last, mean), positions)
     wanted = logits[:, torch.arange(positions), targets].double().mean(dim=1)
     return (torch.from_numpy(mean).mean(dim=0) - wanted).float()
 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _expectation(
-    plain: NDArray[np.float32],
-    upper: NDArray[np.uint16],
-    w: NDArray[np.float32],
-    first: int,
-    last: int,
-    result: NDArray[np.float64],
+    y: NDArray[Any], w: NDArray[np.float32], first: int, last: int, result: NDArray[np.float64]
 ) -> None:
     """Write E[ỹ_i], (positions, n), of positions first … last-1.
 
-    Logits are `plain`, or the `upper` halves of float32; the other is empty. Weights come in whole
-    groups: those of no expert are 0.
+    Logits in bfloat16 come as the upper halves of float32. Weights come in whole groups: those of
+    no expert are 0.
     """
-    half = upper.size > 0
-    n, _, vocabulary = upper.shape if half else plain.shape
-    bits = np.empty((n, 1, BLOCK), dtype=np.int32)
-    read = bits.view(np.float32)
+    n, _, vocabulary = y.shape
     mixed = np.empty(BLOCK, dtype=np.float32)
     whole = np.empty(BLOCK, dtype=np.int32)
     mean = np.empty(len(w))
@@ -82,20 +66,13 @@ def _expectation(
         mean[:] = 0
         for start in range(0, vocabulary, BLOCK):
             size = min(BLOCK, vocabulary - start)
-            if half:
-                for i in range(n):
-                    row = upper[i, p, start : start + size]
-                    for v in range(size):
-                        bits[i, 0, v] = np.int32(row[v]) << 16
-                highest, total = _fold(read, 0, 0, size, w, mixed, whole, highest, total, mean)
-            else:
-                highest, total = _fold(plain, p, start, size, w, mixed, whole, highest, total, mean)
+            highest, total = _fold(y, p, start, size, w, mixed, whole, highest, total, mean)
         result[p] = mean[:n] / total
 
 
 @njit(cache=True, nogil=True, fastmath=True)
 def _fold(
-    y: NDArray[np.float32],
+    y: NDArray[Any],
     p: int,
     start: int,
     size: int,
@@ -116,7 +93,10 @@ def _fold(
         y0, y1, y2, y3, y4, y5 = _group(y, i, p, start, size)
         w0, w1, w2, w3, w4, w5 = w[i], w[i + 1], w[i + 2], w[i + 3], w[i + 4], w[i + 5]
         for v in range(size):
-            mixed[v] += w0 * y0[v] + w1 * y1[v] + w2 * y2[v] + w3 * y3[v] + w4 * y4[v] + w5 * y5[v]
+            mixed[v] += (
+                w0 * wide(y0[v]) + w1 * wide(y1[v]) + w2 * wide(y2[v])
+                + w3 * wide(y3[v]) + w4 * wide(y4[v]) + w5 * wide(y5[v])
+            )  # fmt: skip
     top = mixed[0]
     for v in range(size):
         top = max(top, mixed[v])
@@ -141,12 +121,12 @@ def _fold(
         s0 = s1 = s2 = s3 = s4 = s5 = np.float32(0)
         for v in range(size):
             x = mixed[v]
-            s0 += x * y0[v]
-            s1 += x * y1[v]
-            s2 += x * y2[v]
-            s3 += x * y3[v]
-            s4 += x * y4[v]
-            s5 += x * y5[v]
+            s0 += x * wide(y0[v])
+            s1 += x * wide(y1[v])
+            s2 += x * wide(y2[v])
+            s3 += x * wide(y3[v])
+            s4 += x * wide(y4[v])
+            s5 += x * wide(y5[v])
         mean[i] += s0
         mean[i + 1] += s1
         mean[i + 2] += s2
@@ -157,7 +137,7 @@ def _fold(
 
 
 @njit(inline="always")
-def _group(y: NDArray[np.float32], i: int, p: int, start: int, size: int) -> Any:
+def _group(y: NDArray[Any], i: int, p: int, start: int, size: int) -> Any:
     """Return a block of expert i and of the five after it; the last stands in for missing ones."""
     last, stop = len(y) - 1, start + size
     return (
