@@ -6,6 +6,7 @@ records.jsonl     a line per batch: step, fragment, class, loss, the gate's weig
 timings.jsonl     a line per batch: step, seconds
 checkpoint/       the learner's state after so many batches
 metrics.json      once the run has finished
+failed.json       why a sweep gave it up
 """
 
 import json

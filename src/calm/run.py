@@ -243,7 +243,10 @@ def _how(folder: RunFolder) -> str:
 
 @contextmanager
 def stop_signals() -> Iterator[threading.Event]:
-    """Collect Ctrl-C and SIGTERM in an event; the second one acts at once, as usual."""
+    """Collect Ctrl-C and SIGTERM in an event; a second Ctrl-C acts at once, as usual.
+
+    SIGTERM may come twice without anybody being impatient, as from a parent and from its parent.
+    """
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stop
@@ -251,14 +254,11 @@ def stop_signals() -> Iterator[threading.Event]:
 
     def note(number: int, frame: FrameType | None) -> None:
         stop.set()
-        restore()
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        signal.signal(signal.SIGINT, before[signal.SIGINT])
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
-        restore()
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -177,6 +177,13 @@ def test_a_relative_folder_is_that_of_where_calm_is_run(tmp_path, monkeypatch):
     assert config.corpus.name == str(tmp_path / "texts")
 
 
+def test_the_example_of_the_page_is_a_sweep(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text()
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    runs = read(tmp_path, example).runs
+    assert len(runs) == 2 * 2 * 3 * 5 - 2 * 5 + 2 * 2 * 10
+
+
 def test_the_presets_are_the_papers_table():
     table = read_sweep(Path("paper/table1")).runs
     assert len(table) == 13 * 4 * 10
@@ -204,7 +211,7 @@ def test_the_presets_are_the_papers_table():
         ("seeds = [0.5]", "seeds 1 is 0.5: expected a whole number"),
         ("streams = [{ length = 4 }]", "streams 1: unknown key 'length'; there are: fragments"),
         ("streams = 5", "streams is 5: expected a list"),
-        ('options = { sise = "small" }', "options: no learner of the sweep has 'sise'"),
+        ('options = { sise = "small" }', "options: no learner here has 'sise'"),
         ('needs = { memory = "1" }', "needs: memory is '1': expected a number"),
         ("needs = { cpus = -1 }", "cpus is -1: take 0 or more"),
         ("needs = { cores = 1 }", "unknown key 'cores'; there are: cpus, gpus, memory"),
@@ -215,6 +222,7 @@ def test_the_presets_are_the_papers_table():
         ('include = ["lstm"]', "include 1 is 'lstm': expected a table"),
         ('include = [{ learner = "x" }]', "include 1: unknown key 'learner'"),
         ('experiments = ["nowhere.toml"]', "there is no file nowhere.toml, nor such a preset"),
+        ("include = [{ options = { x = 1 } }]", "include 1: options: no learner here has 'x'"),
         ("out = 3", "out is 3: expected a text in quotes"),
         ("a = ", "is not TOML"),
     ],

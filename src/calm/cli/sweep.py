@@ -42,6 +42,8 @@ class SweepCommand:
     """How many runs at a time."""
     address: Annotated[str | None, arg(metavar="ADDRESS", help_behavior_hint="")] = None
     """Address of the Ray cluster, such as auto; without one, this machine becomes one."""
+    via: Annotated[str | None, arg(metavar="ADDRESS", help_behavior_hint="")] = None
+    """Where runs are exchanged by machines that share no file system, such as s3://bucket/sweep."""
     retry: bool = False
     """Try runs that failed again."""
     dry_run: bool = False
@@ -58,6 +60,8 @@ def sweep(command: SweepCommand, options: dict[str, dict[str, Any]]) -> None:
 
     if command.workers is not None and command.workers < 1:
         raise CalmError(f"workers is {command.workers}: take 1 or more")
+    if command.engine == "local" and (command.address or command.via):
+        raise CalmError("--address and --via are for --engine ray")
     workers = command.workers or cores()
     plan = read_sweep(command.sweep, command.corpora.split(",") if command.corpora else None)
     out = command.out or plan.out
@@ -69,7 +73,7 @@ def sweep(command: SweepCommand, options: dict[str, dict[str, Any]]) -> None:
         if command.engine == "ray":
             from calm.sweep.on_ray import RayEngine
 
-            return RayEngine(command.address, command.workers, workers)
+            return RayEngine(command.address, command.workers, workers, command.via, out)
         from calm.sweep.local import LocalEngine
 
         return LocalEngine(workers)

@@ -3,12 +3,16 @@
 import io
 import logging
 import os
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stdout
+from pathlib import Path
 from typing import Any
 
 from calm.errors import CalmError
+from calm.files import locked
 from calm.progress import say
+from calm.sweep.exchange import Exchange, perform_via
 from calm.sweep.local import THREADS, apart, imported
 from calm.sweep.plan import Planned
 from calm.sweep.work import Job, Outcome, perform
@@ -22,10 +26,17 @@ GIGABYTE = 10**9
 class RayEngine:
     """As many runs at a time as the cluster has room for, or so many at most."""
 
-    def __init__(self, address: str | None, workers: int | None, cores: int) -> None:
+    def __init__(
+        self, address: str | None, workers: int | None, cores: int, via: str | None, out: Path
+    ) -> None:
+        self._via = via
+        self._exchange = Exchange(via) if via else None
+        self._until_closed = ExitStack()
+        if via:  # or each run's folder is locked where it is worked on
+            self._until_closed.enter_context(locked(out / ".lock", f"sweeping into {out}"))
         self._ray = _connect(address, cores)
-        self._quiet = ExitStack()  # Ray prints of every lost worker at length
-        self._quiet.enter_context(redirect_stdout(io.StringIO()))
+        quiet = redirect_stdout(io.StringIO())  # Ray prints of every lost worker at length
+        self._until_closed.enter_context(quiet)
         self._workers, self._imports = workers, imported()
         self._task = self._ray.remote(max_retries=0)(_perform)
         self._running: dict[Any, tuple[Job, dict[str, float]]] = {}
@@ -54,24 +65,30 @@ class RayEngine:
             num_cpus=needs["CPU"], num_gpus=needs["GPU"], memory=needs["memory"],
             name=job.planned.name,
         )  # fmt: skip
-        self._running[task.remote(job, self._imports)] = (job, needs)
+        name = job.planned.name
+        if self._exchange and (job.path / "config.toml").is_file() and not self._exchange.has(name):
+            self._exchange.push(job.out, name)
+        self._running[task.remote(job, self._via, self._imports)] = (job, needs)
 
     def poll(self, seconds: float) -> list[tuple[Job, Outcome]]:
         """Wait so long at most, and return what has ended."""
         tasks = list(self._running)
+        if not tasks:
+            time.sleep(seconds)
+            return []
         ended, _ = self._ray.wait(tasks, num_returns=len(tasks), timeout=seconds)
-        return [(self._running.pop(task)[0], self._outcome(task)) for task in ended]
+        return [self._outcome(task, self._running.pop(task)[0]) for task in ended]
 
     def stop(self) -> list[tuple[Job, Outcome]]:
         """Stop all runs, their checkpoints saved, and return how they ended."""
         for task in self._running:
             self._ray.cancel(task)
-        return self.poll(STOP_SECONDS) if self._running else []
+        return self.poll(STOP_SECONDS if self._running else 0)
 
     def close(self) -> None:
         """End whatever still runs, at once."""
         self._ray.shutdown()
-        self._quiet.close()
+        self._until_closed.close()
 
     def _needs(self, run: Planned) -> dict[str, float]:
         device, gpus = run.config.learner.options.get("device", "cpu"), run.needs.gpus
@@ -81,12 +98,17 @@ class RayEngine:
         memory = (run.needs.memory or 0) * GIGABYTE
         return {"CPU": run.needs.cpus, "GPU": gpus, "memory": memory}
 
-    def _outcome(self, task: Any) -> Outcome:
+    def _outcome(self, task: Any, job: Job) -> tuple[Job, Outcome]:
         try:
-            outcome: Outcome = self._ray.get(task)
+            outcome = self._ray.get(task)
         except self._ray.exceptions.RayError as error:
-            return Outcome("died", f"its task was lost ({type(error).__name__})")
-        return outcome
+            outcome = Outcome("died", f"its task was lost ({type(error).__name__})")
+        try:
+            if self._exchange and self._exchange.has(job.planned.name):
+                self._exchange.pull(job.out, job.planned.name)
+        except CalmError as error:
+            outcome = Outcome("failed", str(error))
+        return job, outcome
 
 
 def _connect(address: str | None, cores: int) -> Any:
@@ -115,10 +137,10 @@ def _holds(node: dict[str, Any], needs: dict[str, float]) -> bool:
     return all(need <= has.get(key, 0) for key, need in needs.items())
 
 
-def _perform(job: Job, imports: Sequence[str]) -> Outcome:
+def _perform(job: Job, via: str | None, imports: Sequence[str]) -> Outcome:
     """Do a run in a process of its own; that of the task stays, and so does its server."""
-    os.chdir(job.here)
-    one = apart(perform, job, imports=imports)
+    task = (perform_via, via, job) if via else (perform, job)
+    one = apart(*task, imports=imports)
     try:
         while one.process.is_alive():
             one.process.join(CANCEL_SECONDS)

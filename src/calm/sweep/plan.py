@@ -107,12 +107,12 @@ def read_sweep(path: Path, corpora: Sequence[str] | None = None) -> Sweep:
     if corpora:
         data["corpora"] = list(corpora)
     matrix = _matrix(data, where, Matrix())
-    cells = list(_expand(matrix, where))
+    cells = list(_expand(matrix, matrix.options, where))
     for number, table in enumerate(excludes, 1):
         cells = _exclude(cells, table, f"{where}: exclude {number}")
     for number, table in enumerate(includes, 1):
         here = f"{where}: include {number}"
-        cells += _expand(_matrix(table, here, matrix), here)
+        cells += _expand(_matrix(table, here, matrix), table.get("options", ()), here)
     runs = {cell.planned.hash: cell.planned for cell in cells}
     if not runs:
         raise CalmError(f"{where} leaves no run: exclude less")
@@ -125,9 +125,9 @@ def _matrix(data: dict[str, Any], where: str, base: Matrix) -> Matrix:
     return replace(base, **{key: AXES[key](data[key], f"{where}: {key}") for key in data})
 
 
-def _expand(matrix: Matrix, where: str) -> Iterator[Cell]:
-    """Yield every run of a matrix."""
-    known: dict[str, bool] = dict.fromkeys(matrix.options, False)
+def _expand(matrix: Matrix, options: Iterable[str], where: str) -> Iterator[Cell]:
+    """Yield every run of a matrix; somebody there has to have those options."""
+    known: set[str] = set()
     for name in matrix.experiments or ("",):
         experiment = read_experiment(Path(name)) if name else Experiment()
         own = experiment.config
@@ -142,8 +142,8 @@ def _expand(matrix: Matrix, where: str) -> Iterator[Cell]:
                         stream_config = replace(own.stream, **stream)
                         config = Config(placed(corpus), stream_config, learner, seed)
                         yield Cell(name, Planned(config, matrix.needs))
-    for key in (key for key, someone in known.items() if not someone):
-        raise CalmError(f"{where}: options: no learner of the sweep has {key!r}")
+    if unknown := [key for key in options if key not in known]:
+        raise CalmError(f"{where}: options: no learner here has {unknown[0]!r}")
 
 
 def _learners(experiment: Experiment) -> list[Choice]:
@@ -154,11 +154,11 @@ def _learners(experiment: Experiment) -> list[Choice]:
 
 
 def _choice(
-    choice: Choice, experiment: Experiment, options: dict[str, Any], known: dict[str, bool]
+    choice: Choice, experiment: Experiment, options: dict[str, Any], known: set[str]
 ) -> Choice:
     """Give a learner its options: its own before the sweep's before the experiment's."""
     shared = {key: value for key, value in options.items() if knows(choice.name, key)}
-    known |= dict.fromkeys(shared, True)
+    known |= shared.keys()
     return with_size(experiment.choice(choice.name, {**shared, **choice.options}))
 
 

@@ -28,7 +28,7 @@ def make_run(path, learner, loss, *, seed=0, corpus="news", length=2000, experts
     folder = RunFolder(path)
     config = Config(Choice(corpus), StreamConfig(8, length), Choice(learner), seed)
     folder.create(config)
-    folder.note_start("some text", 0)
+    folder.note_start("some text", 0, None)
     names = ("de", EVIL)
     with folder.journals(0) as journals:
         for step in range(length * 8 // 200):

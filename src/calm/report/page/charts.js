@@ -132,7 +132,7 @@ function drawLoss() {
   return Plotly.react("loss", traces, layout({
     shapes: [...shades(state.stream, { y0: 0, y1: 1 }).map((shape) => ({ ...shape, opacity: Number(css("--shade")) })), ...(inView ? [half] : [])],
     annotations,
-    xaxis: { range: [state.from - 0.5, state.to - 0.5], title: "batch", fixedrange: false, showgrid: false, hoverformat: ",.0f" },
+    xaxis: { range: [state.from - 0.5, state.to - 0.5], title: "batch", fixedrange: false, showgrid: false, unifiedhovertitle: { text: "batch %{x:,.0f}" } },
     yaxis: { title: "loss (nats per token)" },
   }), CONFIG);
 }
