@@ -158,7 +158,7 @@ def _choice(
 ) -> Choice:
     """Give a learner its options: its own before the sweep's before the experiment's."""
     shared = {key: value for key, value in options.items() if knows(choice.name, key)}
-    known |= shared.keys()
+    known.update(shared)
     return with_size(experiment.choice(choice.name, {**shared, **choice.options}))
 
 
