@@ -35,6 +35,7 @@ bench: $(READY)
 	$(BIN)/python bench/throughput.py
 	$(BIN)/python bench/memory.py
 	$(BIN)/python bench/building.py
+	$(BIN)/python bench/report.py
 
 clean:
 	rm -rf $(VENV) demo

@@ -1,8 +1,9 @@
 """Gates of a product beside one another: plastic with k steps, and newton with several proximities.
 
-    python bench/gates.py [SEEDS [SIZE]]   # quality on synthetic text, and processor time a batch
-    python bench/gates.py words            # at V = 51,200, 30 experts of 200: adaptation beside the
-                                           # experts' own step, in time and in memory
+    python bench/gates.py [SEEDS [SIZE [EXPERTS ...]]]   # quality on synthetic text, and processor
+                                                         # time a batch; 5 and 30 experts, or one of these
+    python bench/gates.py words   # at V = 51,200, 30 experts of 200: adaptation beside the experts'
+                                  # own step, in time and in memory
 
 Time is that of the processor, which other programs on the machine change little.
 """
@@ -52,9 +53,9 @@ def run(experts, options, size, seed):
     }
 
 
-def quality(seeds, size):
+def quality(seeds, size, counts):
     print(f"synthetic, N = 20, λ = 5,000, {size}, seeds 0 to {seeds - 1}: mean (deviation)")
-    for experts in (5, 30):
+    for experts in counts:
         for name, options in GATES.items():
             found = [run(experts, options, size, seed) for seed in range(seeds)]
             columns = {key: summarise([one[key] for one in found]) for key in found[0]}
@@ -127,4 +128,5 @@ if __name__ == "__main__":
     elif mode == "words":
         words()
     else:
-        quality(int(mode), *(rest or ["tiny"]))
+        size, *counts = rest or ["tiny"]
+        quality(int(mode), size, [int(count) for count in counts] or [5, 30])

@@ -4,7 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from calm.analysis import LAST, gate_similarity, rank_correlation, tree_agreement
+from calm.analysis import (
+    LAST,
+    alike_together,
+    clusters,
+    gate_similarity,
+    rank_correlation,
+    tree_agreement,
+)
 
 
 def weights_of(classes, batches, experts=6, seed=0):
@@ -112,3 +119,33 @@ def test_agreement_with_a_tree():
     unknown = np.full((3, 3), np.nan)
     assert np.isnan(tree_agreement(unknown, distances))
     assert np.isnan(tree_agreement(np.ones((1, 1)), np.zeros((1, 1))))
+
+
+def test_clusters_join_the_most_similar_first():
+    alike = {"es fr": 0.9, "de en": 0.8, "en es": 0.5, "en fr": 0.5, "de es": 0.4, "de fr": 0.4}
+    names = ("cs", "de", "en", "es", "fr")
+    similarity = np.full((5, 5), 0.1)
+    for pair, value in alike.items():
+        i, j = (names.index(name) for name in pair.split())
+        similarity[i, j] = similarity[j, i] = value
+    assert clusters(names, similarity) == "(cs ((es fr) (de en)))"
+    assert clusters(names[:1], similarity[:1, :1]) == "cs"
+    similarity[0, 1] = np.nan
+    assert clusters(names, similarity) == ""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_experts_used_alike_become_neighbours(seed):
+    draws = np.random.default_rng(seed)
+    kinds = np.array([0, 1, 2] * 3)
+    uses = draws.normal(size=(100, 3))
+    weights = uses[:, kinds] + 0.01 * draws.normal(size=(100, 9))
+    order = alike_together(weights)
+    assert sorted(order) == list(range(9))
+    along = kinds[order]
+    assert sum(a != b for a, b in zip(along, np.roll(along, 1), strict=True)) == 3
+
+
+def test_experts_that_never_change_are_placed_too():
+    assert sorted(alike_together(np.ones((5, 4)))) == [0, 1, 2, 3]
+    assert alike_together(np.ones((5, 1))).tolist() == [0]

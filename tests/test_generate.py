@@ -10,6 +10,7 @@ from calm.generate import generate, generate_after, sample, texts
 from calm.learners import LEARNERS
 from calm.learners.experts import Experts
 from calm.learners.simple import Unigram
+from calm.report import latex_samples, markdown_samples
 from calm.run import start
 from calm.stream import Stream
 from helpers import calm
@@ -194,3 +195,28 @@ def test_the_command_prints_the_texts_on_the_way(runs, monkeypatch, capsys):
     first, second = out.split("\n\n")
     assert first.split("\n", 1)[1] == generate(runs["lstm"], 50)
     assert second == f"coro, after 10 batches:\n{generate(runs['lstm'], 50, 'coro')}\n"
+
+
+@pytest.mark.parametrize("suffix", ["md", "tex"])
+def test_texts_of_several_runs_become_a_table(runs, tmp_path, monkeypatch, capsys, suffix):
+    both = (runs["lstm"], runs["floor-known"])
+    table = tmp_path / "new" / f"texts.{suffix}"
+    arguments = ("generate", *both, "--length", "4", "--class", "coro", "--after", "0,1")
+    assert calm(monkeypatch, capsys, *arguments, "--table", table)[:2] == (0, f"wrote {table}\n")
+    write = {"md": markdown_samples, "tex": latex_samples}[suffix]
+    samples = [generate_after(run, 4, "coro", [0, 1]) for run in both]
+    assert table.read_text() == write(["lstm tiny iterations=5", "floor-known"], samples)
+
+
+def test_several_runs_are_printed_as_a_table_and_wrong_files_refused(runs, monkeypatch, capsys):
+    both = ("generate", runs["lstm"], runs["floor-known"], "--length", "5")
+    code, out, _ = calm(monkeypatch, capsys, *both)
+    assert code == 0
+    assert out.startswith("|  | lstm tiny iterations=5 | floor-known |\n")
+    for arguments, words in (
+        ((*both, "--table", "texts.pdf"), "name a file that ends in .md or .tex"),
+        (("generate",), "no run is named"),
+    ):
+        code, _, err = calm(monkeypatch, capsys, *arguments)
+        assert (code, err.count("\n")) == (2, 1)
+        assert words in err

@@ -112,6 +112,8 @@ def test_summary_over_seeds():
     assert (summary.mean, summary.deviation, summary.seeds) == (2.0, 1.0, 3)
     assert summary.interval == pytest.approx(4.30265 / math.sqrt(3), rel=1e-5)
     assert math.isnan(summarise([1.0]).interval)
+    assert summarise([1.0, math.inf]).mean == math.inf
+    assert math.isnan(summarise([1.0, math.inf]).deviation)
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,16 @@ def folder(tmp_path):
     return tmp_path
 
 
-def python(folder, *arguments):
+def process(folder, *arguments):
     done = subprocess.run(
         [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done
+
+
+def python(folder, *arguments):
+    return process(folder, *arguments).stdout
 
 
 def test_the_learner_is_as_short_as_promised():
@@ -45,6 +49,16 @@ def test_the_loop_of_your_own_prints_its_numbers(folder):
     assert 3 < ppl < 25
     assert 3 < at_switch < 25
     assert recovery >= 0
+
+
+def test_the_observer_of_the_docs_observes(folder):
+    text = (ROOT / "docs" / "observing.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    (folder / "alarm.py").write_text(code, encoding="utf-8")
+    command = ("-m", "calm", "run", "demo", "--learner", "unigram", "--observe", "alarm:Alarm")
+    said = process(folder, *command).stderr
+    assert re.search(r"^batch 0, \w+: \d\.\d\d$", said, re.MULTILINE)
+    assert re.search(r"^ppl \d\d\.\d\d$", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)

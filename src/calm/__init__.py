@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from calm.learners.base import GatedLearner, InformedLearner, Learner
     from calm.loop import Record, Scorer, evaluate, prequential
     from calm.metrics import Result
+    from calm.observer import Observer
     from calm.stream import Batch, Stream
 
 __version__ = version("calm-bench")
 __all__ = [
-    "Batch", "CalmError", "GatedLearner", "InformedLearner", "Learner", "Record", "Result",
-    "Scorer", "Stream", "check", "evaluate", "learner", "load", "prequential",
+    "Batch", "CalmError", "GatedLearner", "InformedLearner", "Learner", "Observer", "Record",
+    "Result", "Scorer", "Stream", "check", "evaluate", "learner", "load", "prequential",
 ]  # fmt: skip
 
 _HOMES = {
@@ -30,6 +31,7 @@ _HOMES = {
     "calm.learners.base": ("GatedLearner", "InformedLearner", "Learner"),
     "calm.loop": ("Record", "Scorer", "evaluate", "prequential"),
     "calm.metrics": ("Result",),
+    "calm.observer": ("Observer",),
     "calm.stream": ("Batch", "Stream"),
 }
 

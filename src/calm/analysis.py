@@ -5,6 +5,7 @@ Weights are compared by Pearson's correlation over the experts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,37 @@ def tree_agreement(similarity: Floats, distances: Floats) -> float:
     """Return the rank correlation of the classes' similarity and nearness, over their pairs."""
     pairs = np.triu_indices(len(distances), k=1)
     return rank_correlation(similarity[pairs], -distances[pairs])
+
+
+def clusters(classes: Sequence[str], similarity: Floats) -> str:
+    """Join the most similar classes, then the most similar groups (by average), in brackets.
+
+    Empty if a similarity (classes, classes) is not defined.
+    """
+    if np.isnan(similarity).any():
+        return ""
+    groups = [(name, [i]) for i, name in enumerate(classes)]
+    while len(groups) > 1:
+        a, b = max(
+            combinations(groups, 2),
+            key=lambda pair: similarity[np.ix_(pair[0][1], pair[1][1])].mean(),
+        )
+        groups = [group for group in groups if group not in (a, b)]
+        groups.append((f"({a[0]} {b[0]})", a[1] + b[1]))
+    return groups[0][0]
+
+
+def alike_together(weights: Floats) -> NDArray[np.int64]:
+    """Order experts by their weights (batches, n) so that those used alike are neighbours.
+
+    By the angle in the plane of the two main directions in which experts differ.
+    """
+    centred = weights - weights.mean(axis=0)
+    lengths = np.linalg.norm(centred, axis=0)
+    directions = np.divide(centred, lengths, out=np.zeros_like(centred), where=lengths > 0)
+    _, vectors = np.linalg.eigh(directions.T @ directions)
+    order: NDArray[np.int64] = np.argsort(np.arctan2(vectors[:, -2:][:, 0], vectors[:, -1]))
+    return order
 
 
 def rank_correlation(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float:

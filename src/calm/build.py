@@ -15,6 +15,7 @@ from calm.corpus.memory import folder_corpora
 from calm.corpus.recipes import RECIPES
 from calm.corpus.store import StoredCorpora, holds_set
 from calm.errors import CalmError, blame
+from calm.files import sha256
 from calm.learners import LEARNERS, Named
 from calm.learners.base import Learner
 from calm.stream import Stream
@@ -163,28 +164,39 @@ def learner_class(name: str) -> type[Learner]:
         raise CalmError(
             f"a learner is named by a text, such as 'lstm' or 'module:Class', not {name!r}"
         )
-    target = LEARNERS[name].target if name in LEARNERS else name
-    module_name, colon, class_name = target.partition(":")
+    return find_class("learner", name, {n: named.target for n, named in LEARNERS.items()}, Learner)
+
+
+def code_hash(learner: str) -> str | None:
+    """Hash the file of a learner that is not ours."""
+    file = None if learner in LEARNERS else inspect.getsourcefile(learner_class(learner))
+    return sha256(Path(file)) if file else None
+
+
+def find_class(kind: str, name: str, known: Mapping[str, str], base: type[Any]) -> type[Any]:
+    """Find the class that a known name stands for, or that `module:Class` names."""
+    where = f"{kind} {name}"
+    module_name, colon, class_name = known.get(name, name).partition(":")
     if not colon:
-        names = ", ".join(LEARNERS)
-        raise CalmError(f"unknown learner {name!r}: take {names}, or your own as module:Class")
+        names = ", ".join(known)
+        raise CalmError(f"unknown {kind} {name!r}: take {names}, or your own as module:Class")
     here = str(Path.cwd())
-    if here not in sys.path:  # so that a learner in the current folder is found
+    if here not in sys.path:  # so that one in the current folder is found
         sys.path.append(here)
     with blame(f"importing {module_name}"):
         try:
             found = getattr(importlib.import_module(module_name), class_name, None)
         except ModuleNotFoundError as error:
             raise CalmError(
-                f"learner {name}: there is no module {error.name!r} here or installed; "
+                f"{where}: there is no module {error.name!r} here or installed; "
                 "run this where its file is"
             ) from None
-    if not (isinstance(found, type) and issubclass(found, Learner)):
-        what = f"{class_name} is not a subclass of calm.Learner" if found else f"no {class_name}"
-        raise CalmError(f"learner {name}: in module {module_name}, {what}")
-    if inspect.isabstract(found):
-        missing = ", ".join(sorted(found.__abstractmethods__))
-        raise CalmError(f"learner {name}: {class_name} does not define {missing}")
+    if not (inspect.isclass(found) and issubclass(found, base)):
+        wanted = f"{class_name} is not a subclass of calm.{base.__name__}"
+        what = wanted if found else f"no {class_name}"
+        raise CalmError(f"{where}: in module {module_name}, {what}")
+    if missing := ", ".join(sorted(getattr(found, "__abstractmethods__", ()))):
+        raise CalmError(f"{where}: {class_name} does not define {missing}")
     return found
 
 

@@ -86,6 +86,8 @@ class Experiment:
 
     config: Config = Config()
     learners: dict[str, dict[str, Any]] = field(default_factory=dict)
+    spaces: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Of learners, by name, what their options may be, for `calm tune` to choose from."""
 
     def choice(self, learner: str, options: dict[str, Any]) -> Choice:
         """Choose a learner by name; options that are given go before the file's for it."""
@@ -100,15 +102,21 @@ def read_config(path: Path) -> Config:
 
 
 def read_experiment(path: Path) -> Experiment:
-    """Read a TOML file that may also have tables [learners.NAME]; a preset goes by its name."""
+    """Read a TOML file that may also have tables [learners.NAME] and [space.NAME], or a preset."""
     data = read_toml(path)
-    learners = data.pop("learners", {})
-    if not isinstance(learners, dict) or not all(isinstance(x, dict) for x in learners.values()):
-        raise CalmError(f"{path}: learners: expected tables such as [learners.lstm]")
+    learners, spaces = (_tables(data, key, path) for key in ("learners", "space"))
     if learners and "learner" not in data:
         name = next(iter(learners))
         data["learner"] = {"name": name, **learners[name]}
-    return Experiment(convert(Config, data, str(path)), learners)
+    return Experiment(convert(Config, data, str(path)), learners, spaces)
+
+
+def _tables(data: dict[str, Any], key: str, path: Path) -> dict[str, dict[str, Any]]:
+    """Take the tables [key.NAME] out of a file."""
+    tables = data.pop(key, {})
+    if not isinstance(tables, dict) or not all(isinstance(x, dict) for x in tables.values()):
+        raise CalmError(f"{path}: {key}: expected tables such as [{key}.lstm]")
+    return tables
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def blame(culprit: str, trace: Path | None = None) -> Iterator[None]:
         raise
     except Exception as error:
         frames = traceback.extract_tb(error.__traceback__)
-        theirs = [frame for frame in frames if "site-packages" not in frame.filename]
+        theirs = [frame for frame in frames if "site-packages" not in frame.filename] or frames
         place = f"{theirs[-1].filename}:{theirs[-1].lineno}"
         if isinstance(error, SyntaxError):
             place = f"{error.filename}:{error.lineno}"

@@ -10,12 +10,11 @@ failed.json       why a sweep gave it up
 """
 
 import json
-import os
 from array import array
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +24,12 @@ from calm.config import Config, read_config
 from calm.environment import environment
 from calm.errors import CalmError, blame
 from calm.files import locked, replace_file, replace_json, sha256
+from calm.journals import GATES, Journals, read_blocks
 from calm.learners.base import Learner
-from calm.loop import Record, to_records
 from calm.metrics import Records
 
 JOURNALS = ("records.jsonl", "timings.jsonl")
 MEASURED = ("config.toml", "records.jsonl")  # what the metrics follow from
-GATE_DIGITS = 6
 HIDDEN = (".config.toml.new",)  # what a kill may leave of a file that was being replaced
 
 
@@ -79,10 +77,10 @@ class RunFolder:
         with locked(self.path / ".lock", f"working on {self.path}"):
             yield
 
-    def note_start(self, fingerprint: str, step: int) -> None:
-        """Write down text, config, machine and versions."""
+    def note_start(self, fingerprint: str, step: int, code: str | None) -> None:
+        """Write down text, config, the hash of a user's learner, machine and versions."""
         origin = {"corpora": fingerprint, "config": sha256(self.path / "config.toml")}
-        starts = [*self._noted().get("starts", []), {"step": step, **environment()}]
+        starts = [*self.starts(), {"step": step, "code": code, **environment()}]
         replace_json(self.path / "environment.json", {**origin, "starts": starts})
 
     def check_origin(self, fingerprint: str | None = None) -> None:
@@ -99,6 +97,11 @@ class RunFolder:
     def corpora(self) -> str:
         """Return the hash of the text that the run began with."""
         return str(self._noted().get("corpora"))
+
+    def starts(self) -> list[dict[str, Any]]:
+        """Return at which batch, when and where the run was started and resumed."""
+        starts: list[dict[str, Any]] = self._noted().get("starts", [])
+        return starts
 
     def save_checkpoint(self, step: int, state: Any) -> None:
         """Keep the state of a learner that has learned `step` batches."""
@@ -141,24 +144,28 @@ class RunFolder:
 
     def records(self) -> Records:
         """Everything recorded so far, as columns."""
-        rows = self._lines("records.jsonl", ("step", "fragment", "class", "loss"))
-        return to_records((Record(*row) for row in rows), self.config().stream.fragments)
+        path = self._journal("records.jsonl")
+        fragment, loss = array("q"), array("d")
+        names = [np.array([], dtype=np.str_)]
+        for numbers, classes, losses in read_blocks(path, ("fragment", "class", "loss"), GATES):
+            fragment.extend(numbers)
+            names.append(np.array(classes, dtype=np.str_))
+            loss.extend(losses)
+        fragments = self.config().stream.fragments
+        return Records(np.array(fragment), np.concatenate(names), np.array(loss), fragments)
 
     def gates(self) -> NDArray[np.float64] | None:
         """Return the gate's weights in every batch, (batches, experts), if there is a gate."""
-        rows = self._lines("records.jsonl", ("step",), optional="gates")
-        weights = array("d")
-        experts = 0
-        for _, gate in rows:
-            if gate is None:
+        path = self._journal("records.jsonl")
+        with path.open("rb") as file:
+            if not GATES.search(file.readline()):
                 return None
-            experts = len(gate)
-            weights.extend(gate)
-        return np.array(weights).reshape(-1, experts) if experts else None
+        return np.concatenate([np.array(gates) for (gates,) in read_blocks(path, ("gates",))])
 
     def seconds(self) -> float:
         """Time spent by stream and learner together."""
-        return float(sum(row[0] for row in self._lines("timings.jsonl", ("seconds",))))
+        blocks = read_blocks(self._journal("timings.jsonl"), ("seconds",))
+        return float(sum(sum(seconds) for (seconds,) in blocks))
 
     def metrics(self) -> dict[str, Any]:
         """What was measured at the end of the run."""
@@ -189,23 +196,11 @@ class RunFolder:
             return f"this very run, finished: see `calm report {self.path}`"
         return f"this very run, unfinished: go on with `calm resume {self.path}`"
 
-    def _lines(
-        self, name: str, keys: tuple[str, ...], optional: str | None = None
-    ) -> Iterator[tuple[Any, ...]]:
-        """Yield the values of every line under some keys, and under one that may not be there."""
+    def _journal(self, name: str) -> Path:
         path = self.path / name
         if not path.is_file():
             raise CalmError(f"{self.path} has no {name} yet: go on with `calm resume {self.path}`")
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file):
-                try:
-                    row = json.loads(line)
-                    if row["step"] != number:
-                        raise ValueError(f"step {row['step']} out of place")
-                    values = tuple(row[key] for key in keys)
-                    yield (*values, row.get(optional)) if optional else values
-                except (ValueError, KeyError, TypeError) as error:
-                    raise CalmError(f"{path} is damaged in line {number + 1}: {error}") from None
+        return path
 
     def _noted(self) -> dict[str, Any]:
         """Return what was written down at the start, or nothing before it was."""
@@ -225,34 +220,6 @@ class RunFolder:
                 f"{path} is damaged: delete it, then `calm resume {self.path}`"
             ) from None
         return data
-
-
-class Journals:
-    """The two files that grow by a line a batch."""
-
-    def __init__(self, records: BinaryIO, timings: BinaryIO) -> None:
-        self._files = (records, timings)
-
-    def write(self, record: Record, seconds: float) -> None:
-        """Write a record as it happens."""
-        line: dict[str, Any] = {
-            "step": record.step,
-            "fragment": record.fragment,
-            "class": record.class_name,
-            "loss": record.loss,
-        }
-        if record.gates is not None:
-            line["gates"] = [float(f"{weight:.{GATE_DIGITS}g}") for weight in record.gates]
-        records, timings = self._files
-        records.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-        timings.write(b'{"step": %d, "seconds": %.6f}\n' % (record.step, seconds))
-        records.flush()
-
-    def sync(self) -> None:
-        """Make sure that all of it is on the disk."""
-        for file in self._files:
-            file.flush()
-            os.fsync(file.fileno())
 
 
 def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Result(Scores):
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data; what is undefined is None."""
-        data: dict[str, Any] = _plain(asdict(self))
+        data: dict[str, Any] = plain(asdict(self))
         return data
 
 
@@ -110,6 +110,12 @@ def counted_fragments(records: Records) -> Iterator[Fragment]:
             last_mean[name] = float(losses.mean())
 
 
+def fragment_means(records: Records) -> list[float]:
+    """Mean loss of every fragment, counted or not."""
+    edges = np.flatnonzero(np.diff(records.fragment)) + 1
+    return [float(losses.mean()) for losses in np.split(records.loss, edges)]
+
+
 @dataclass(frozen=True)
 class Summary:
     """A number over several seeds: mean, standard deviation, half-width of its 95 % interval."""
@@ -121,36 +127,37 @@ class Summary:
 
 
 def summarise(values: Sequence[float]) -> Summary:
-    """Mean over seeds; deviation and Student's interval are nan for a single one."""
+    """Mean over seeds; deviation and Student's interval are nan for one seed, or without end."""
     n = len(values)
     mean = _mean(values)
-    if n < 2:
+    if n < 2 or not math.isfinite(mean):
         return Summary(mean, math.nan, math.nan, n)
     deviation = float(np.std(values, ddof=1))
     return Summary(mean, deviation, student_975(n - 1) * deviation / math.sqrt(n), n)
 
 
 def student_975(degrees: int) -> float:
-    """Return the 97.5 % quantile of Student's t, by bisection on its exact distribution function.
-
-    For whole degrees of freedom that is a finite sum in the angle atan(t / sqrt(degrees)).
-    """
-
-    def two_sided(t: float) -> float:
-        angle = math.atan(t / math.sqrt(degrees))
-        sine, cosine = math.sin(angle), math.cos(angle)
-        odd = degrees % 2
-        term, total = (cosine, 0.0) if odd else (1.0, 0.0)
-        for k in range(1 + odd, degrees, 2):
-            total += term
-            term *= cosine**2 * k / (k + 1)
-        return 2 / math.pi * (angle + sine * total) if odd else sine * total
-
+    """Return the 97.5 % quantile of Student's t, by bisection."""
     low, high = 0.0, 13.0
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if two_sided(middle) < 0.95 else (low, middle)
+        low, high = (middle, high) if student_within(middle, degrees) < 0.95 else (low, middle)
     return high
+
+
+def student_within(t: float, degrees: int) -> float:
+    """Return the probability that Student's t lies between -t and t.
+
+    For whole degrees of freedom that is a finite sum in the angle atan(t / sqrt(degrees)).
+    """
+    angle = math.atan(t / math.sqrt(degrees))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = degrees % 2
+    term, total = (cosine, 0.0) if odd else (1.0, 0.0)
+    for k in range(1 + odd, degrees, 2):
+        total += term
+        term *= cosine**2 * k / (k + 1)
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
 
 
 def _scores(counted: Sequence[Fragment], returns: Sequence[Fragment]) -> Scores:
@@ -172,9 +179,10 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Make what is undefined None, however deep it is, as JSON knows no nan."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

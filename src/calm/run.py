@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from calm.build import build_learner, build_stream, learner_class
+from calm.build import build_learner, build_stream, code_hash, learner_class
 from calm.config import Choice, Config
 from calm.errors import CalmError, RunFailedError, StoppedError, blame, reason
 from calm.files import room_in
@@ -20,6 +20,7 @@ from calm.folder import RunFolder
 from calm.learners.base import Learner
 from calm.loop import Record, prequential, to_records
 from calm.metrics import Result, measure
+from calm.observer import Observer, Watch, watching
 from calm.progress import RunProgress, say
 from calm.stream import Stream
 
@@ -37,23 +38,32 @@ CHECKPOINT_SECONDS = 10.0
 CHECKPOINT_SHARE = 0.05  # checkpoints may take this share of the time and no more
 
 
-def start(config: Config, path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFolder:
+def start(
+    config: Config,
+    path: Path,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    observers: Sequence[Observer] = (),
+) -> RunFolder:
     """Run a config in a new folder, to its end."""
     check_interval(checkpoint_seconds)
     stream = build_stream(config)
     learner = build_learner(config, stream)
     folder = RunFolder(path)
     with folder.lock():
-        _begin(folder, config, stream, learner, checkpoint_seconds)
+        _begin(folder, config, stream, learner, checkpoint_seconds, observers)
     return folder
 
 
-def resume(path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> RunFolder:
+def resume(
+    path: Path,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    observers: Sequence[Observer] = (),
+) -> RunFolder:
     """Go on with a run that was stopped, however it was; a finished one stays as it is."""
     check_interval(checkpoint_seconds)
     folder = RunFolder.open(path)
     with folder.lock():
-        _go_on(folder, checkpoint_seconds)
+        _go_on(folder, checkpoint_seconds, observers)
     return folder
 
 
@@ -70,15 +80,22 @@ def start_or_resume(config: Config, path: Path, checkpoint_seconds: float) -> Ru
 
 
 def _begin(
-    folder: RunFolder, config: Config, stream: Stream, learner: Learner, checkpoint_seconds: float
+    folder: RunFolder,
+    config: Config,
+    stream: Stream,
+    learner: Learner,
+    checkpoint_seconds: float,
+    observers: Sequence[Observer] = (),
 ) -> None:
     with room_in(folder.path):
         folder.create(config)
     with _resumable(folder):
-        _drive(folder, stream, learner, 0, checkpoint_seconds)
+        _drive(folder, stream, learner, 0, checkpoint_seconds, observers)
 
 
-def _go_on(folder: RunFolder, checkpoint_seconds: float) -> None:
+def _go_on(
+    folder: RunFolder, checkpoint_seconds: float, observers: Sequence[Observer] = ()
+) -> None:
     with _resumable(folder):
         if folder.finished:
             return
@@ -90,7 +107,7 @@ def _go_on(folder: RunFolder, checkpoint_seconds: float) -> None:
         step = folder.restore(learner)
         if step == 0:
             say("there is no checkpoint yet: the run begins again")
-        _drive(folder, stream, learner, step, checkpoint_seconds)
+        _drive(folder, stream, learner, step, checkpoint_seconds, observers)
 
 
 def check_interval(checkpoint_seconds: float) -> None:
@@ -100,10 +117,30 @@ def check_interval(checkpoint_seconds: float) -> None:
 
 
 def _drive(
-    folder: RunFolder, stream: Stream, learner: Learner, step: int, checkpoint_seconds: float
+    folder: RunFolder,
+    stream: Stream,
+    learner: Learner,
+    step: int,
+    checkpoint_seconds: float,
+    observers: Sequence[Observer],
 ) -> None:
-    """Run the loop from batch `step`, write everything down, measure at the end."""
-    folder.note_start(stream.corpora.fingerprint(), step)
+    """Run the loop from batch `step`, measure at the end, with observers told of both."""
+    code = code_hash(folder.config().learner.name)
+    folder.note_start(stream.corpora.fingerprint(), step, code)
+    with watching(observers, folder.config(), folder.path, step) as watch:
+        _advance(folder, stream, learner, step, checkpoint_seconds, watch)
+        watch.result = _finish(folder, stream)
+
+
+def _advance(
+    folder: RunFolder,
+    stream: Stream,
+    learner: Learner,
+    step: int,
+    checkpoint_seconds: float,
+    watch: Watch,
+) -> None:
+    """Run the loop from batch `step` and write everything down."""
     name = folder.config().learner.name
     batch_tokens = stream.rows * stream.window
     trace = folder.path / "traceback.txt"
@@ -140,13 +177,13 @@ def _drive(
                     f"go on with `calm resume {folder.path}`"
                 )
             journals.write(record, seconds)
+            watch.batch(record)
             progress.advance(record.loss)
             since = time.perf_counter()
         save(len(stream))
-    _finish(folder, stream)
 
 
-def _finish(folder: RunFolder, stream: Stream) -> None:
+def _finish(folder: RunFolder, stream: Stream) -> Result:
     """Measure the run, and on synthetic text the floor below it."""
     result = measure(folder.records())
     seconds = folder.seconds()
@@ -163,6 +200,7 @@ def _finish(folder: RunFolder, stream: Stream) -> None:
         matrix = stream.corpora.tree_distances().tolist()
         metrics["distances"] = {"classes": stream.classes, "matrix": matrix}
     folder.save_metrics(metrics)
+    return result
 
 
 def floors_of(corpus: Choice) -> Sequence[str]:

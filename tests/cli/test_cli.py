@@ -8,7 +8,7 @@ import pytest
 from calm.config import Choice, StreamConfig, read_config
 from helpers import SHORT, calm, small_files
 
-COMMANDS = ("run", "resume", "report", "generate", "check")
+COMMANDS = ("run", "resume", "sweep", "tune", "report", "publish", "verify", "generate", "check")
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def test_check_speaks_for_and_against(monkeypatch, capsys):
         ("report nowhere", "nowhere holds no run"),
         ("generate nowhere", "nowhere holds no run"),
         ("check nowhere:X", "there is no module 'nowhere'"),
-        ("dance", "'dance': take one of run, resume, report, generate, check, corpus\n"),
+        ("dance", f"'dance': take one of {', '.join(COMMANDS)}, corpus\n"),
     ],
 )  # fmt: skip
 def test_wrong_input_is_one_sentence(texts, tmp_path, monkeypatch, capsys, arguments, words):

@@ -9,8 +9,8 @@ import pytest
 from calm.analysis import gate_similarity, tree_agreement
 from calm.config import Choice, Config, StreamConfig
 from calm.metrics import Records
-from calm.report import gate_facts, gate_sentence, load_runs, settings, write_report
-from calm.report.gates import gate_figure
+from calm.report import compare, gate_facts, gate_sentence, load_runs, settings, write_report
+from calm.report.gate_figure import gate_figure
 from calm.report.runs import Group, Run
 from calm.run import start
 from helpers import calm
@@ -72,7 +72,7 @@ def test_learners_without_a_gate_have_no_facts(runs):
 
 
 def test_files_and_sentences_are_written(runs, tmp_path):
-    written = write_report(loaded(runs), tmp_path)
+    written = write_report(compare(loaded(runs)), tmp_path)
     names = [path.name for path in written]
     assert sum(name.startswith("gates-") for name in names) == 2
     (picture,) = (
@@ -113,9 +113,17 @@ class Made(Run):
 
     def __init__(self, gates, names):
         super().__init__(Path("nowhere"), Config(), {"oracle": False})
-        self.__dict__["gates"] = gates
         fragment = np.zeros(len(gates), dtype=np.int64)
-        self.__dict__["records"] = Records(fragment, np.array(names), np.ones(len(gates)), 1)
+        records = Records(fragment, np.array(names), np.ones(len(gates)), 1)
+        self.__dict__["made"] = (gates, records)
+
+    @property
+    def gates(self):
+        return self.made[0]
+
+    @property
+    def records(self):
+        return self.made[1]
 
 
 @pytest.mark.parametrize(
@@ -129,12 +137,13 @@ class Made(Run):
 )
 def test_what_is_not_defined_is_drawn_and_said_with_a_dash(gates, names):
     run = Made(gates, names)
-    figure = gate_figure(run)
+    group = Group("made", False, (), runs=(run,))
+    figure = gate_figure(group)
     figure.canvas.draw()
     matrix, bars = figure.axes[-2:]
     shown = [text.get_text() for text in (*matrix.texts, *bars.texts)]
     assert "–" in shown
     assert "nan" not in shown
-    (fact,) = gate_facts([Group("made", False, (), runs=(run,))])
+    (fact,) = gate_facts([group])
     assert "nan" not in gate_sentence(fact)
     assert "–" in gate_sentence(fact)

@@ -10,7 +10,7 @@ import pytest
 from calm.config import Choice, Config, StreamConfig
 from calm.errors import CalmError
 from calm.folder import RunFolder
-from calm.report import load_runs, settings, too_good, write_report
+from calm.report import compare, load_runs, settings, too_good, write_report
 from calm.report.figures import POINTS, loss_figure
 from calm.run import start
 from helpers import calm
@@ -44,14 +44,14 @@ def test_learners_are_ranked_and_oracles_apart(runs):
 
 def test_the_table_in_three_formats(runs, tmp_path):
     loaded = finished([runs])
-    write_report(loaded, tmp_path)
+    write_report(compare(loaded), tmp_path)
     mean = np.mean([r.result.ppl for r in loaded if r.learner == "unigram"])
     markdown = (tmp_path / "table.md").read_text()
-    assert re.search(rf"\| unigram \| {mean:.2f} ± \d", markdown)
+    assert re.search(rf"\| unigram \| \*\*{mean:.2f} ± \d", markdown)
     assert "95 % interval over seeds" in markdown
     assert r"floor-known\*" in markdown
     latex = (tmp_path / "table.tex").read_text()
-    assert rf"unigram & {mean:.2f} $\pm$" in latex
+    assert rf"unigram & \textbf{{{mean:.2f} $\pm$" in latex
     assert latex.count(r"\midrule") == 2
     data = json.loads((tmp_path / "table.json").read_text())
     (rows,) = data.values()
@@ -61,7 +61,7 @@ def test_the_table_in_three_formats(runs, tmp_path):
 
 
 def test_figures_are_pictures(runs, tmp_path):
-    write_report(finished([runs]), tmp_path)
+    write_report(compare(finished([runs])), tmp_path)
     for name in ("loss", "switch"):
         picture = matplotlib.image.imread(tmp_path / f"{name}.png")
         assert picture.shape[0] > 400
@@ -70,16 +70,16 @@ def test_figures_are_pictures(runs, tmp_path):
 
 
 def test_the_same_runs_give_the_same_files(runs, tmp_path):
-    first = write_report(finished([runs]), tmp_path / "a")
-    second = write_report(finished([runs]), tmp_path / "b")
+    first = write_report(compare(finished([runs])), tmp_path / "a")
+    second = write_report(compare(finished([runs])), tmp_path / "b")
     assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
 
 
 def test_every_fragment_is_shaded_and_every_learner_drawn(runs):
     loaded = finished([runs])
-    ((setting, groups),) = settings(loaded).items()
-    axes = loss_figure(setting, groups).axes[0]
-    assert len(axes.patches) == 10
+    (setting,) = compare(loaded)
+    axes = loss_figure(setting).axes[0]
+    assert sum(len(shade.get_paths()) for shade in axes.collections) == 10
     lines = [line for line in axes.lines if len(line.get_xdata()) > 2]
     assert len(lines) == 3  # unigram, uniform, floor: those with a run on the first stream
     first = next(run for run in loaded if run.learner == "unigram")
@@ -91,13 +91,13 @@ def test_a_long_stream_is_thinned_but_keeps_its_extremes(tmp_path):
         stream=StreamConfig(fragments=100, mean_length=6000), learner=Choice("unigram"), seed=0
     )
     run = finished([start(long, tmp_path / "run").path])[0]
-    ((setting, groups),) = settings([run]).items()
-    axes = loss_figure(setting, groups).axes[0]
+    (setting,) = compare([run])
+    axes = loss_figure(setting).axes[0]
     loss = run.records.loss
     assert len(loss) > POINTS
     drawn = max(len(line.get_xdata()) for line in axes.lines)
     assert drawn <= POINTS
-    band = axes.collections[0].get_paths()[0].vertices[:, 1]
+    band = axes.collections[-1].get_paths()[0].vertices[:, 1]
     assert band.max() == loss.max()
     assert band.min() == loss.min()
 
@@ -106,7 +106,7 @@ def test_runs_of_different_streams_are_not_compared(runs, tmp_path):
     start(config("unigram", 0, fragments=15), tmp_path / "other")
     groups = settings(finished([runs, tmp_path / "other"]))
     assert len(groups) == 2
-    written = write_report(finished([runs, tmp_path / "other"]), tmp_path / "out")
+    written = write_report(compare(finished([runs, tmp_path / "other"])), tmp_path / "out")
     assert {"loss-1.png", "loss-2.png"} <= {path.name for path in written}
 
 
@@ -178,4 +178,31 @@ def test_the_command_prints_the_table_and_says_where_the_files_are(
     code, out, _ = calm(monkeypatch, capsys, "report", runs, "--out", tmp_path)
     assert code == 0
     assert "floor-known*" in out
-    assert f"7 files in {tmp_path}: table.md" in out
+    assert f"9 files in {tmp_path}: table.md" in out
+
+
+def test_the_command_compares_with_a_learner_and_with_the_paper(
+    runs, tmp_path, monkeypatch, capsys
+):
+    asked = ("--against", "floor", "--published", "synthetic=multilingual-10k")
+    code, out, _ = calm(monkeypatch, capsys, "report", runs, "--out", tmp_path, *asked)
+    assert code == 0
+    assert "paper‡" in out
+    assert "| unigram | floor |" in (tmp_path / "differences.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--against", "lstm"), "no learner is called 'lstm': take one of unigram"),
+        (("--published", "table-1"), "the paper has no setting 'table-1': take one of multil"),
+        (("--published", "ml=multilingual-10k"), "no run is of corpus 'ml': there is synthetic"),
+    ],
+)
+def test_wrong_wishes_are_one_sentence(runs, tmp_path, monkeypatch, capsys, arguments, words):
+    out = tmp_path / "out"
+    code, _, err = calm(monkeypatch, capsys, "report", runs, "--out", out, *arguments)
+    assert code == 2
+    assert words in err
+    assert err.count("\n") == 1
+    assert not out.exists()

@@ -15,17 +15,21 @@ from calm.cli.arguments import (
     parse,
 )
 from calm.cli.corpus import CORPUS_COMMANDS, Command
+from calm.cli.generate import generate
+from calm.cli.publish import PublishCommand, VerifyCommand, publish, verify
 from calm.cli.sweep import SweepCommand, sweep
+from calm.cli.tune import TuneCommand, tune
 from calm.config import Choice, Config, Experiment, read_experiment
 from calm.errors import CalmError, RunFailedError, reason
 
 if TYPE_CHECKING:
-    from calm.report import Run as FinishedRun
+    from calm.report import Setting
 
 
 def run(command: RunCommand, options: Options) -> None:
     """`calm run`."""
     from calm.build import placed, with_size
+    from calm.observer import make_observers
     from calm.run import start
 
     base = read_experiment(command.experiment) if command.experiment else Experiment()
@@ -38,48 +42,38 @@ def run(command: RunCommand, options: Options) -> None:
         seed=command.seed,
     )
     out = command.out or _new_folder(config)
-    folder = start(config, out, command.checkpoint_seconds)
+    folder = start(config, out, command.checkpoint_seconds, make_observers(command.observe))
     _show_results(folder.path)
 
 
 def resume(command: ResumeCommand, options: Options) -> None:
     """`calm resume`."""
+    from calm.observer import make_observers
     from calm.run import resume
 
-    _show_results(resume(command.run, command.checkpoint_seconds).path)
+    observers = make_observers(command.observe)
+    _show_results(resume(command.run, command.checkpoint_seconds, observers).path)
 
 
 def report(command: ReportCommand, options: Options) -> None:
     """`calm report`."""
     from calm.files import make_folder, room_in
-    from calm.report import load_runs, write_report
+    from calm.report import compare, load_runs, write_report
+    from calm.report.page import charting, write_page
 
+    if command.html:
+        charting()  # whatever is missing is said before the work
     runs, passed_over = load_runs(command.runs)
+    compared = compare(runs, command.published, command.against)
     make_folder(command.out)
-    _print_tables(runs)
+    _print_tables(compared)
     for sentence in passed_over:
         print(f"passed over: {sentence}")
     with room_in(command.out):
-        written = write_report(runs, command.out)
+        written = write_report(compared, command.out)
+        if command.html:
+            written.append(write_page(compared, command.out / "page.html"))
     print(f"{len(written)} files in {command.out}: {', '.join(path.name for path in written)}")
-
-
-def generate(command: GenerateCommand, options: Options) -> None:
-    """`calm generate`."""
-    from calm.generate import generate, generate_after
-
-    length, class_name, seed = command.length, command.class_name, command.seed
-    if command.after is None:
-        print(generate(command.run, length, class_name, seed))
-        return
-    counts = command.after.split(",")
-    if not all(count.strip().isdecimal() for count in counts):
-        raise CalmError(
-            f"--after is {command.after!r}: expected numbers of batches with commas between them, "
-            "such as 0,5,10"
-        )
-    texts = generate_after(command.run, length, class_name, [int(c) for c in counts], seed)
-    print("\n\n".join(f"{title}:\n{text}" for title, text in texts))
 
 
 def check(command: CheckCommand, options: Options) -> None:
@@ -117,7 +111,10 @@ COMMANDS: dict[str, Command] = {
     "run": (RunCommand, run),
     "resume": (ResumeCommand, resume),
     "sweep": (SweepCommand, sweep),
+    "tune": (TuneCommand, tune),
     "report": (ReportCommand, report),
+    "publish": (PublishCommand, publish),
+    "verify": (VerifyCommand, verify),
     "generate": (GenerateCommand, generate),
     "check": (CheckCommand, check),
     **{f"corpus {name}": command for name, command in CORPUS_COMMANDS.items()},
@@ -187,21 +184,21 @@ def _new_folder(config: Config) -> Path:
 def _show_results(path: Path) -> None:
     """Print a run's table and its classes."""
     from calm.cli.screen import console
-    from calm.report import class_table, load_runs
+    from calm.report import class_table, compare, load_runs
 
     runs, _ = load_runs([path])
-    _print_tables(runs)
+    _print_tables(compare(runs))
     console().print(class_table(runs[0].result))
     print(f"run folder: {path}")
 
 
-def _print_tables(runs: "Sequence[FinishedRun]") -> None:
+def _print_tables(compared: "Sequence[Setting]") -> None:
     from calm.cli.screen import console
-    from calm.report import gate_facts, gate_sentence, screen_table, settings, too_good
+    from calm.report import screen_table, too_good
 
-    for setting, groups in settings(runs).items():
-        console().print(screen_table(setting, groups))
-        for remark in (*too_good(groups), *map(gate_sentence, gate_facts(groups))):
+    for setting in compared:
+        console().print(screen_table(setting))
+        for remark in (*too_good(setting.groups), *setting.gate_sentences()):
             print(remark)
 
 

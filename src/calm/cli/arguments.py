@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from tyro.conf import Positional, arg
+from tyro.conf import Positional, UseAppendAction, arg
 
 from calm.config import EXPECTED, StreamConfig, read_experiment
 from calm.errors import CalmError
@@ -22,6 +22,9 @@ PYTHONS = {  # what Python says of a text that is none of these
     "could not convert string to float": float,
 }
 Options = dict[str, dict[str, Any]]  # of --corpus.KEY VALUE and --learner.KEY VALUE
+Observe = Annotated[
+    UseAppendAction[tuple[str, ...]], arg(metavar="tensorboard|wandb|trackio|module:Class")
+]
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class RunCommand:
       calm run --corpus texts/ --corpus.level word --learner unigram --seed 3
       calm run paper/multilingual-10k --learner poe-pw-30 --size small
       calm run experiment.toml --learner my_module:MyLearner --learner.rate 0.1 --out runs/mine
+      calm run demo --observe tensorboard
     """
 
     experiment: Annotated[
@@ -59,6 +63,8 @@ class RunCommand:
     """Folder of the run."""
     checkpoint_seconds: float = 10.0
     """Time between two checkpoints."""
+    observe: Observe = ()
+    """Show the run there while it goes on, or to an observer of yours; may be said repeatedly."""
     stream: StreamConfig = field(default_factory=StreamConfig)
 
 
@@ -74,21 +80,33 @@ class ResumeCommand:
     """Folder of the run."""
     checkpoint_seconds: float = 10.0
     """Time between two checkpoints."""
+    observe: Observe = ()
+    """As for `calm run`."""
 
 
 @dataclass(frozen=True)
 class ReportCommand:
-    """Compare finished runs: a table (on screen, Markdown, LaTeX, JSON) and two figures.
+    """Compare finished runs: tables (on screen, Markdown, LaTeX, JSON), differences and figures.
 
     Examples:
       calm report runs/synthetic-lstm-tiny-s0 runs/synthetic-unigram-s0 --out reports/first
-      calm report runs --out reports/all
+      calm report runs --out reports/all --against lstm
+      calm report runs --published newstest=multilingual-10k
+      calm report runs --html
     """
 
     runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN [RUN ...]")]
     """Folders of runs, or folders that hold such."""
     out: Path = Path("reports")
     """Folder for the files."""
+    html: bool = False
+    """Also write page.html: everything in one page to look at in a browser, or to send."""
+    published: Annotated[
+        tuple[str, ...], arg(metavar="[CORPUS=]SETTING ...", help_behavior_hint="")
+    ] = ()
+    """Setting of the paper whose numbers to put beside other data: multilingual-10k …"""
+    against: Annotated[str | None, arg(metavar="LEARNER", help_behavior_hint="")] = None
+    """Compare every learner with this one too, not only with the best."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +117,11 @@ class GenerateCommand:
       calm generate runs/synthetic-lstm-tiny-s0 --length 300
       calm generate runs/synthetic-lstm-tiny-s0 --class coro
       calm generate runs/synthetic-lstm-tiny-s0 --class coro --after 0,5,10,50
+      calm generate runs/lstm-s0 runs/poe-5-s0 --class fr --after 0,5,10,50 --table texts.tex
     """
 
-    run: Annotated[Positional[Path], arg(metavar="RUN")]
-    """Folder of the run."""
+    runs: Annotated[Positional[tuple[Path, ...]], arg(metavar="RUN [RUN ...]")]
+    """Folder of the run; texts of several become a table."""
     length: int = 300
     """How many tokens."""
     class_name: Annotated[str | None, arg(name="class", metavar="NAME")] = None
@@ -111,6 +130,8 @@ class GenerateCommand:
     """Write a text after each of so many batches of the class; 0 is where the run stands."""
     seed: int = 0
     """Seed of the sampling."""
+    table: Annotated[Path | None, arg(metavar="FILE", help_behavior_hint="")] = None
+    """Write the texts as a table into a file, whose name ends in .md or .tex."""
 
 
 @dataclass(frozen=True)

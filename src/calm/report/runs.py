@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calm.analysis import GateSimilarity, gate_similarity
 from calm.config import Config
 from calm.errors import CalmError
 from calm.folder import RunFolder
@@ -23,15 +24,21 @@ class Run:
     config: Config
     metrics: dict[str, Any]
 
-    @cached_property
+    @property
     def records(self) -> Records:
-        """Every batch."""
+        """Every batch; read anew each time, for those of many runs are too much to keep."""
         return RunFolder(self.path).records()
 
-    @cached_property
+    @property
     def gates(self) -> NDArray[np.float64] | None:
-        """The gate's weights in every batch, (batches, n), if there is a gate."""
+        """The gate's weights in every batch, (batches, n), if there is a gate; read anew too."""
         return RunFolder(self.path).gates()
+
+    @cached_property
+    def similarity(self) -> GateSimilarity | None:
+        """How alike the gate's weights are, if there is a gate."""
+        gates = self.gates
+        return None if gates is None else gate_similarity(gates, self.records.class_name)
 
     @property
     def distances(self) -> NDArray[np.float64] | None:
@@ -61,11 +68,15 @@ class Run:
         return " ".join([choice.name, *options])
 
     @property
+    def corpus(self) -> str:
+        """Name the corpus, without the folder it lies in."""
+        return Path(self.config.corpus.name).name
+
+    @property
     def setting(self) -> str:
         """Everything that makes runs comparable: corpus and stream, but not the seed."""
-        data = self.config.to_dict()
-        corpus, stream = data["corpus"], data["stream"]
-        name = Path(corpus.pop("name")).name
+        stream = self.config.to_dict()["stream"]
+        corpus = self.config.corpus.options
         shown = [f"{key} {value}" for key, value in corpus.items()]
         shown += [f"N = {stream['fragments']}", f"λ = {stream['mean_length']:,g}"]
         shown += [f"{stream['split']} half" if stream["split"] != "all" else "all of the text"]
@@ -73,7 +84,7 @@ class Run:
             shown.append(f"b = {stream['rows']}, w = {stream['window']}")
         if stream["boundary"] != "seamless":
             shown.append(f"{stream['boundary']} boundary")
-        return f"{name}: {', '.join(shown)}"
+        return f"{self.corpus}: {', '.join(shown)}"
 
     @property
     def text(self) -> str:
@@ -94,6 +105,16 @@ class Group:
     results: tuple[Result, ...]
     speeds: tuple[float, ...] = ()
     runs: tuple[Run, ...] = ()
+    seeds: tuple[int, ...] = ()  # of the results
+
+    @property
+    def name(self) -> str:
+        """The learner without its options."""
+        return self.runs[0].config.learner.name if self.runs else self.learner
+
+    def values(self, metric: str) -> list[float]:
+        """One of the metrics, of every seed."""
+        return [getattr(result, metric) for result in self.results]
 
     @property
     def mean_ppl(self) -> float:
@@ -164,11 +185,12 @@ def _groups(runs: Sequence[Run]) -> list[Group]:
             tuple(run.result for run in members),
             tuple(run.metrics["tokens_per_second"] for run in members),
             tuple(members),
+            tuple(run.config.seed for run in members),
         )
         for learner, members in ((name, list(seeds.values())) for name, seeds in by_learner.items())
     ]
     groups += [
-        Group(name, True, tuple(results.values()))
+        Group(name, True, tuple(results.values()), seeds=tuple(results))
         for name, results in floors.items()
         if name not in by_learner
     ]

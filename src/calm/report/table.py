@@ -1,43 +1,100 @@
-"""The table: a row per learner, mean over its seeds; on screen, as Markdown, LaTeX and JSON."""
+"""The table: a row per learner, mean over its seeds; on screen and as Markdown."""
 
-import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from calm.metrics import Result, Summary, summarise
-from calm.report.gates import gate_facts, gate_sentence
+from calm.report.compare import Setting
+from calm.report.published import METRICS
 from calm.report.runs import Group
+from calm.report.significance import LEVEL
 
-COLUMNS = {"ppl": "ppl", "ppl_at_switch": "ppl@sw", "recovery": "rec", "bits": "bits"}
+COLUMNS = {**METRICS, "bits": "bits"}
 ORACLE = "oracle: knows what no contender may, not ranked"
 INTERVAL = "±: half of the 95 % interval over seeds"
+DEVIATION = "±: standard deviation over seeds"
 LEGEND = (
     "ppl: second half of the stream. ppl@sw: 10 batches after a switch. rec: batches to recover.",
     "–: not defined, as when no class comes back",
 )
+TIED = f"not to be told from the best (bold) at {100 * LEVEL:g} %: paired t-test over seeds, Holm"
 BELOW = "below the floor, which nobody can be: does it keep to the protocol? See calm check"
 
 
-def summaries(results: Sequence[Result]) -> dict[str, Summary]:
-    """Every column of a row, over seeds."""
-    return {key: summarise([getattr(result, key) for result in results]) for key in COLUMNS}
+@dataclass(frozen=True)
+class Style:
+    """How a format writes what tables need."""
+
+    plus_minus: str
+    star: str  # of an oracle
+    dagger: str  # of a contender not to be told from the best
+    double_dagger: str  # of numbers of the paper's that are of another setting
+    bold: str
+    escape: Callable[[str], str]
 
 
-def screen_table(setting: str, groups: Sequence[Group]) -> Table:
+SCREEN = Style("±", "*", "†", "‡", "[bold]{}[/bold]", escape)
+MARKDOWN = Style(" ± ", r"\*", "†", "‡", "**{}**", lambda text: text.replace("|", r"\|"))
+
+
+def headings(setting: Setting, style: Style) -> list[str]:
+    """Return the names of the columns; beside the paper's numbers there is room for less."""
+    paper = setting.published
+    if paper is None:
+        return ["learner", *COLUMNS.values(), "tokens/s", "seeds"]
+    beside = f"paper{style.double_dagger if paper.departures else ''}"
+    return ["learner", *(name for own in METRICS.values() for name in (own, beside)), "seeds"]
+
+
+def cells(setting: Setting, group: Group, style: Style) -> list[str]:
+    """Return a learner's row."""
+    row = [style.escape(group.learner) + (style.star if group.oracle else "")]
+    paper = setting.published
+    for metric in METRICS:
+        text = _spread(summarise(group.values(metric)), style, deviation=paper is not None)
+        if group.learner == setting.best(metric):
+            text = style.bold.format(text)
+        row.append(text + (style.dagger if setting.tied(group.learner, metric) else ""))
+        if paper is not None:
+            row.append(_as_published(paper.results.get(group.name, {}).get(metric), style))
+    if paper is None:
+        speed = sum(group.speeds) / len(group.speeds) if group.speeds else math.nan
+        row.append(_spread(summarise(group.values("bits")), style, deviation=False))
+        row.append("–" if math.isnan(speed) else f"{speed:,.0f}")
+    return [*row, str(len(group.results))]
+
+
+def notes(setting: Setting, style: Style) -> list[str]:
+    """Explain the marks of a table."""
+    groups, paper = setting.groups, setting.published
+    found = [f"{style.star} {ORACLE}"] if any(group.oracle for group in groups) else []
+    if any(setting.tied(group.learner, metric) for group in groups for metric in METRICS):
+        found.append(f"{style.dagger} {TIED}")
+    if untested := setting.untested:
+        names = ", ".join(style.escape(name) for name in untested)
+        found.append(f"not compared with the best, for want of two seeds in common: {names}")
+    if any(len(group.results) > 1 for group in groups):
+        found.append(DEVIATION if paper else INTERVAL)
+    if paper:
+        found.append(f"paper{style.double_dagger if paper.departures else ''}: {paper.note}")
+    return found
+
+
+def screen_table(setting: Setting) -> Table:
     """Return the table of one setting for a terminal."""
-    table = Table(title=setting, title_justify="left", box=box.SIMPLE, caption_justify="left")
-    table.add_column("learner", no_wrap=True)
-    for heading in (*COLUMNS.values(), "tokens/s", "seeds"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for group in groups:
-        style = "dim" if group.oracle else ""
-        table.add_row(*_cells(group, "±"), style=style)
-    table.caption = "\n".join((*_notes(groups, "*"), *LEGEND))
+    table = Table(
+        title=escape(setting.name), title_justify="left", box=box.SIMPLE, caption_justify="left"
+    )
+    for heading in headings(setting, SCREEN):
+        table.add_column(heading, justify="left" if heading == "learner" else "right", no_wrap=True)
+    for group in setting.groups:
+        table.add_row(*cells(setting, group, SCREEN), style="dim" if group.oracle else "")
+    table.caption = escape("\n".join((*notes(setting, SCREEN), *LEGEND)))
     return table
 
 
@@ -57,94 +114,46 @@ def class_table(result: Result) -> Table:
     for heading in ("class", "ppl", "ppl@sw", "rec"):
         table.add_column(heading, justify="left" if heading == "class" else "right")
     for name, scores in result.per_class.items():
-        table.add_row(name, *(_number(value) for value in asdict(scores).values()))
+        table.add_row(name, *(number(value) for value in asdict(scores).values()))
     return table
 
 
-def markdown(settings: Mapping[str, Sequence[Group]]) -> str:
+def markdown(settings: Sequence[Setting]) -> str:
     """Return the tables as GitHub Markdown."""
     lines = []
-    for setting, groups in settings.items():
-        headings = ("learner", *COLUMNS.values(), "tokens/s", "seeds")
-        lines += [f"### {setting}", "", "| " + " | ".join(headings) + " |"]
-        lines.append("| --- |" + " ---: |" * (len(headings) - 1))
-        lines += ["| " + " | ".join(_cells(group, " ± ", r"\*")) + " |" for group in groups]
-        notes = _notes(groups, r"\*") + [gate_sentence(fact) for fact in gate_facts(groups)]
-        lines += [line for note in notes for line in ("", note)] + [""]
+    for setting in settings:
+        rows = [cells(setting, group, MARKDOWN) for group in setting.groups]
+        lines += [f"### {setting.name}", "", *markdown_table(headings(setting, MARKDOWN), rows)]
+        said = notes(setting, MARKDOWN) + setting.gate_sentences()
+        lines += [line for note in said for line in ("", note)] + [""]
     return "\n".join(lines)
 
 
-def latex(settings: Mapping[str, Sequence[Group]]) -> str:
-    """Return the tables as LaTeX; they need the package booktabs."""
-    lines = []
-    for setting, groups in settings.items():
-        headings = ("learner", *COLUMNS.values(), "tokens/s", "seeds")
-        lines += [f"% {setting}", r"\begin{tabular}{l" + "r" * (len(headings) - 1) + "}"]
-        lines += [r"\toprule", " & ".join(headings) + r" \\", r"\midrule"]
-        for i, group in enumerate(groups):
-            if group.oracle and i and not groups[i - 1].oracle:
-                lines.append(r"\midrule")
-            cells = [_escape(cell) for cell in _cells(group, " ± ", "*")]
-            lines.append(" & ".join(cells) + r" \\")
-        lines += [r"\bottomrule", r"\end{tabular}"]
-        lines += [f"% {note}" for note in _notes(groups, "*")] + [""]
-    return "\n".join(lines)
+def markdown_table(names: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> list[str]:
+    """Return the lines of a table whose first columns are flush left."""
+    rule = ["---"] * left + ["---:"] * (len(names) - left)
+    return ["| " + " | ".join(row) + " |" for row in (names, rule, *rows)]
 
 
-def to_json(settings: Mapping[str, Sequence[Group]]) -> str:
-    """Return everything measured, every seed, as JSON."""
-    facts = {(s, f["learner"]): f for s, groups in settings.items() for f in gate_facts(groups)}
-    data = {
-        setting: [
-            {
-                "learner": group.learner,
-                "oracle": group.oracle,
-                **{key: _finite(asdict(s)) for key, s in summaries(group.results).items()},
-                "gate": {
-                    key: _finite(asdict(value))
-                    for key, value in facts.get((setting, group.learner), {}).items()
-                    if isinstance(value, Summary)
-                },
-                "results": [result.to_dict() for result in group.results],
-                "runs": [str(run.path) for run in group.runs],
-            }
-            for group in groups
-        ]
-        for setting, groups in settings.items()
-    }
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-
-
-def _notes(groups: Sequence[Group], star: str) -> list[str]:
-    notes = [f"{star} {ORACLE}"] if any(group.oracle for group in groups) else []
-    return notes + ([INTERVAL] if any(len(group.results) > 1 for group in groups) else [])
-
-
-def _cells(group: Group, plus_minus: str, star: str = "*") -> list[str]:
-    cells = [group.learner + (star if group.oracle else "")]
-    for summary in summaries(group.results).values():
-        text = _number(summary.mean)
-        if not math.isnan(summary.interval):
-            text += plus_minus + _number(summary.interval)
-        cells.append(text)
-    speed = sum(group.speeds) / len(group.speeds) if group.speeds else math.nan
-    return [*cells, "–" if math.isnan(speed) else f"{speed:,.0f}", str(len(group.results))]
-
-
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """Three or four digits that matter, a dash for what is undefined."""
     if math.isnan(value):
         return "–"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2f}"
 
 
-def _escape(text: str) -> str:
-    for character in "&%$#_{}":
-        text = text.replace(character, "\\" + character)
-    return text.replace("±", r"$\pm$").replace("–", "--")
+def _as_published(summary: Summary | None, style: Style) -> str:
+    """Write a number of the paper's with its digits."""
+    if summary is None:
+        return ""
+    deviation = summary.deviation
+    return f"{summary.mean:g}" + (
+        "" if math.isnan(deviation) else f"{style.plus_minus}{deviation:g}"
+    )
 
 
-def _finite(data: dict[str, Any]) -> dict[str, Any]:
-    return {
-        k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in data.items()
-    }
+def _spread(summary: Summary, style: Style, *, deviation: bool) -> str:
+    """Write a mean and its spread, if it has one."""
+    spread = summary.deviation if deviation else summary.interval
+    mean = number(summary.mean)
+    return mean if math.isnan(spread) else f"{mean}{style.plus_minus}{number(spread)}"

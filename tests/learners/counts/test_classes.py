@@ -24,7 +24,7 @@ class Run:
         every = np.full(len(self.classes.active), others)
         for name, loss in losses.items():
             every[int(name[1:])] = loss
-        table = self.classes.choose(every, expected, self.counts)
+        table, self.source = self.classes.choose(every, expected, self.counts)
         self.counts[0, table] += 1
         return table
 
@@ -65,6 +65,33 @@ def test_a_jump_is_measured_against_what_frequencies_expect():
     assert run.batch(t1=WELL + 1, expected=EXPECTED + 1) == 1  # hard for everybody
     assert run.batch(t1=WELL + 0.44) == 1
     assert run.batch(t1=WELL + 0.7) == 2
+
+
+def test_whose_rows_went_on_with_a_batch():
+    run = Run(3)
+    run.open()
+    assert run.source == 1  # a new table has no rows of its own
+    for _ in range(PATIENCE.trial):
+        assert (run.batch(t2=WELL), run.source) == (2, 2)
+    assert (run.batch(t1=WELL), run.source) == (1, 1)
+    for _ in range(5):
+        run.batch(t1=WELL)
+    assert (run.batch(), run.source) == (3, 1)
+    for _ in range(AGAINST - 1):
+        assert (run.batch(t2=WELL), run.source) == (3, 3)
+    assert (run.batch(t2=WELL), run.source) == (2, 3)  # 3 was a false alarm: it went on as 2
+
+
+def test_a_change_is_expected_as_often_as_there_were_any():
+    run = Run(3, active=3)
+    assert np.exp(run.classes.belief()[1:]) == pytest.approx([49 / 50, 0.5 / 50, 0.5 / 50])
+    for _ in range(10):
+        for table in (1, 2):
+            for _ in range(5):
+                run.batch(**{f"t{table}": WELL})
+    changes = 1 + 18  # but those to tables that were new
+    assert np.exp(run.classes.belief()[2]) == pytest.approx(1 - changes / (50 + 98))
+    assert np.exp(run.classes.belief()[1:]).sum() == pytest.approx(1)
 
 
 def test_a_young_table_may_be_surprised():

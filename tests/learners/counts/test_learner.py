@@ -5,6 +5,7 @@ import calm
 from calm.errors import CalmError
 from calm.learners.counts.learner import Counts
 from calm.learners.counts.tree import ENTRIES, NODES
+from calm.learners.counts.words import CONTEXTS
 from learners.counts.texts import read_only, two_classes
 
 V = 13
@@ -150,7 +151,7 @@ def test_gate_weights_are_of_the_last_prediction():
     assert learner.gate_weights() is None
     learner.predict(inputs)
     first = learner.gate_weights()
-    assert first.tolist() == [0.0] * (4 + 4 + 4) + [0.4, 0.6]  # no context is known as yet
+    assert first.tolist() == [0.0] * (4 + 4 + CONTEXTS) + [0.4, 0.6]  # no context is known as yet
     learner.learn(inputs, targets)
     learner.predict(inputs)
     assert (learner.gate_weights()[:3] > 0).all()

@@ -29,10 +29,18 @@ def situation(request):
         part += draws.normal(0, 0.2, part.shape)
     learner.predict(inputs)
     _, past, trace = learner._pending
-    gradient = Weights(*(np.zeros_like(part) for part in learner._mixer.weights))
-    square = np.zeros_like(gradient.own)
-    add_gradients(targets, past.dense, trace, gradient, square)
+    gradient, square = gradients(learner._mixer.weights, targets, past, trace)
     return learner, inputs, targets, gradient, square
+
+
+def gradients(weights, targets, past, trace):
+    """The gradient by all weights, and the squares."""
+    gradient, square = Weights(*map(np.zeros_like, weights)), np.zeros_like(weights.own)
+    own, by_confidence, chosen = gradient
+    add_gradients(targets, past.dense, trace, own, by_confidence, square)
+    for rows, slope in zip(trace.circumstances, trace.slope, strict=True):
+        chosen[rows] += slope
+    return gradient, square
 
 
 def likelihood(learner, inputs, targets):
@@ -68,14 +76,12 @@ def test_squares_add_up_by_position(situation):
     _, past, trace = learner._pending
     each = []
     for p in range(targets.size):
-        parts = Weights(*(np.zeros_like(part) for part in gradient))
         one = trace._replace(**{
             name: getattr(trace, name)[p : p + 1].copy()
-            for name in ("start", "bucket", "circumstances", "expected")
+            for name in ("start", "bucket", "circumstances", "expected", "slope")
         })  # fmt: skip
         target = targets.reshape(-1, 1)[p : p + 1]
-        add_gradients(target, past.dense, one, parts, np.zeros_like(square))
-        each.append(parts.own)
+        each.append(gradients(gradient, target, past, one)[0].own)
     assert np.allclose(sum(each), gradient.own)
     assert np.allclose(sum(g * g for g in each), square)
 

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 
-from calm.learners.counts.learner import LEVELS, ROOT_DISCOUNT, SWITCH, Counts
+from calm.learners.counts.features import ROOT_DISCOUNT
+from calm.learners.counts.learner import LEVELS, Counts
 from calm.learners.counts.tree import NODES
-from learners.counts.texts import two_classes
+from calm.learners.counts.words import follow_words
+from learners.counts.texts import read_only, two_classes
 
 V, ROWS, K = 26, 4, 4
 FIXED = {"order": K, "rate": 0.0, "fine_rate": 0.0}
@@ -85,7 +87,9 @@ def test_words_multiply_what_the_longest_order_below_them_says(tables):
     plain = Interpolated(learner._model)
     some = 0
     for inputs, targets in two_classes(V, [12, 12], ROWS, 12, 0.95)[0]:
-        tree, nodes = learner._words.tree, learner._words.follow(inputs)
+        tree, past = learner._words.tree, learner._past(inputs, learner.table)
+        rows = past.word_rows[learner.table].copy()
+        nodes = follow_words(tree, inputs, past.known, past.separator, rows, False)
         expected = plain.walk(inputs)
         for j, row in np.ndindex(inputs.shape):
             p = expected[j, row].copy()
@@ -134,7 +138,8 @@ class Inferring:
     """What a learner with tables predicts, from its counts, and what it makes of the tables."""
 
     def __init__(self, learner, inputs):
-        self.model, self.past = learner._model, learner._past(inputs)
+        self.model, self.past = learner._model, learner._past(inputs, learner.table)
+        self.rows, self.inputs = learner._rows_for(inputs), inputs
         self.counts = counts_by_context(learner._tree)
         self.belief, self.losses = self.past.belief.copy(), np.zeros(len(self.past.belief))
 
@@ -146,37 +151,49 @@ class Inferring:
             p = longer(p, self.counts[context[:k]][:, column], self.model.discounts[k])
         return p
 
+    def context(self, table, row, read):
+        """What the row has read if it is a table's, after so many of the inputs; newest first."""
+        new = self.inputs[1:read, row] if self.past.known else self.inputs[:read, row]
+        text = [*self.rows.last[table, row], *new][::-1]
+        return tuple(int(v) for v in text[:K] if v >= 0)
+
     def usual(self, context, table):
         model = self.model
         columns = [0] * (model.low - 1) + [table] * (model.high - model.low + 1)
         return self.chain(self.past.zeroth[0], context, columns)
 
-    def predict(self, inputs, targets):
-        model, past, home = self.model, self.past, self.past.home
-        histories = [[int(v) for v in row if v >= 0] for row in past.rows]
-        contexts = [tuple(history[::-1][:K]) for history in histories]
+    def product(self, home, table, context):
+        everywhere = self.chain(self.past.zeroth[0], context, [0] * self.model.order)
+        base, columns = self.past.zeroth[home], [table] * self.model.class_order
+        of_class = self.chain(base, context, columns)
+        return normal(0.4 * np.log(everywhere) + 0.6 * np.log(of_class))
+
+    def predict(self, targets):
+        past, inputs, home = self.past, self.inputs, self.past.home
         out, tables = np.empty((*inputs.shape, V)), []
         for j in range(len(inputs)):
             for row, y in enumerate(inputs[j]):
-                for a in range(len(self.belief)) if j or past.read else ():
-                    loss = surprise = -np.log(self.usual(contexts[row], a)[y])
-                    if not past.read and j <= model.high + 1 and a != home:
-                        own = [a] * min(model.high, j - 1)
-                        surprise = -np.log(self.chain(past.zeroth[a], contexts[row], own)[y])
-                    self.losses[a] += loss
-                    self.belief[a] -= surprise
-                histories[row].append(int(y))
+                for a in range(len(self.belief)) if j or not past.known else ():
+                    loss = 0
+                    if j:
+                        loss = -np.log(self.usual(self.context(tables[-1], row, j), a)[y])
+                        self.losses[a] += loss
+                    if a and past.active[a] and j - past.known < self.model.high:
+                        loss = -np.log(self.usual(self.context(a, row, j), a)[y])
+                    self.belief[a] -= self.model.trust * loss
             table = max(np.flatnonzero(past.active)[1:], key=lambda a: self.belief[a])
-            known = j if table != home and not past.read else K
-            contexts = [tuple(history[::-1][:known]) for history in histories]
-            for row, context in enumerate(contexts):
-                everywhere = self.chain(past.zeroth[0], context, [0] * model.order)
-                of_class = self.chain(past.zeroth[home], context, [table] * model.class_order)
-                out[j, row] = normal(0.4 * np.log(everywhere) + 0.6 * np.log(of_class))
+            for row in range(ROWS):
+                out[j, row] = self.product(home, table, self.context(table, row, j + 1))
             tables.append(int(table))
+        if past.known:
+            shares = np.exp(past.belief) * past.active
+            shares /= shares[1:].sum()
+            others = sum(shares[a] * self.rows.foretold[a] for a in range(1, 4) if a != home)
+            out[0] = shares[home] * out[0] + others
         for row, y in enumerate(targets[-1]):
             for a in range(len(self.losses)):
-                self.losses[a] -= np.log(self.usual(contexts[row], a)[y])
+                context = self.context(tables[-1], row, len(inputs))
+                self.losses[a] -= np.log(self.usual(context, a)[y])
         return out, tables
 
 
@@ -192,18 +209,50 @@ def test_tables_are_believed_by_the_inputs_alone_position_by_position(level, mon
     switches = 0
     for step, (inputs, targets) in enumerate(batches):
         plain = Inferring(learner, inputs)
-        expected, tables = plain.predict(inputs, targets)
+        expected, tables = plain.predict(targets)
         assert np.allclose(np.exp(learner.predict(inputs)), expected, atol=1e-6)
         learner.learn(inputs, targets)
         assert np.allclose(losses[-1], plain.losses / targets.size, rtol=1e-6)
-        others = max(plain.past.active.sum() - 2, 1)
-        if step and not (learner._classes.active != plain.past.active).any():
-            assert learner._belief[learner.table] == np.log(1 - SWITCH)
-            assert (np.delete(learner._belief, learner.table) == np.log(SWITCH / others)).all()
+        assert np.array_equal(learner._belief, learner._classes.belief())
         if step > 24 and classes[step] != classes[step - 1]:
-            assert tables[0] != tables[-1] == learner.table
+            assert tables[0] != tables[1] == learner.table  # at once
             switches += 1
     assert switches == 3
+
+
+def test_where_a_table_is_left_is_noted_and_what_comes_next():
+    learner = Counts(V, 0, tables=3, words=False, **FIXED)
+    batches, classes = two_classes(V, [12, 12, 5, 5, 3, 3], ROWS, 12, 0.95)
+    left = {}
+    for step, (inputs, targets) in enumerate(batches):
+        before = learner.table
+        learner.predict(inputs)
+        learner.learn(inputs, targets)
+        left[classes[step]] = targets[-K - 1 :].T
+        if step > 24:
+            assert np.array_equal(learner._rows.last[learner.table], left[classes[step]])
+            if learner.table != before:
+                other = left[1 - classes[step]]
+                assert np.array_equal(learner._rows.last[before], other)
+                plain = Inferring(learner, targets[-1:])
+                for row in range(ROWS):
+                    expected = plain.product(before, before, tuple(other[row, :0:-1].tolist()))
+                    assert np.allclose(learner._rows.foretold[before, row], expected, atol=1e-6)
+
+
+def test_a_jump_is_news_from_its_first_symbol():
+    learner = Counts(V, 0, tables=3, words=False, **FIXED)
+    batches, _ = two_classes(V, [12, 12, 2], ROWS, 12, 0.95)
+    for inputs, targets in batches[:-2]:
+        learner.learn(inputs, targets)
+    inputs, targets = (read_only(part[1:]) for part in batches[-2])  # the first is the other's
+    before, plain = learner.table, Inferring(learner, inputs)
+    assert not plain.past.known
+    assert (plain.past.belief == 0).all()
+    expected, tables = plain.predict(targets)
+    assert np.allclose(np.exp(learner.predict(inputs)), expected, atol=1e-6)
+    learner.learn(inputs, targets)
+    assert tables[0] == learner.table != before
 
 
 def test_what_is_read_is_news_from_its_first_symbol():
@@ -214,8 +263,8 @@ def test_what_is_read_is_news_from_its_first_symbol():
     first = batches[-2][0]
     before = learner.table
     learner.read(first[:10])
-    assert learner._read
-    expected, tables = Inferring(learner, first[10:]).predict(first[10:], first[10:])
+    assert not learner._rows.learned
+    expected, tables = Inferring(learner, first[10:]).predict(first[10:])
     assert np.allclose(np.exp(learner.predict(first[10:])), expected, atol=1e-6)
     assert tables[0] != before == learner.table
 
@@ -226,9 +275,8 @@ def test_trust_of_0_stays_with_the_last_batchs_table():
     for inputs, targets in batches[:-1]:
         learner.learn(inputs, targets)
     plain = Inferring(learner, batches[-1][0])
-    plain.past = plain.past._replace(active=np.arange(4) == learner.table)  # no other is believed
-    plain.past.active[0] = True
-    expected, _ = plain.predict(*batches[-1])
+    expected, tables = plain.predict(batches[-1][1])
+    assert set(tables) == {learner.table}
     assert np.allclose(np.exp(learner.predict(batches[-1][0])), expected, atol=1e-6)
 
 

@@ -6,6 +6,8 @@ features  what every expert adds to what shorter contexts say
 words     contexts made of words
 count     a batch, after its contexts
 classes   which class is it: a table of counts for each
+rows      what each row last read of every class
+belief    within a window: which class, by the inputs alone
 predict   the product, position by position
 mixer     the experts' weights
 levels    what differs between characters and words

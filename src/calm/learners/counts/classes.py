@@ -16,6 +16,7 @@ from calm.learners.counts.tree import MOST, Array
 
 PLAIN = 0  # the column of counts that all tables share
 LEAST_AGE = 2  # batches before a table's own mean means anything
+USUAL = 50  # batches from switch to switch, before any was seen
 AGAINST = 2  # batches in a row that another table has to explain better to end a trial
 MET = 8  # batches of each of two tables, before they can be found to agree
 RATE, SLOW_RATE = 0.1, 0.05  # of running means, once there are enough batches
@@ -45,29 +46,46 @@ class Classes:
         self._gap = np.zeros((columns, columns))
         self._met = np.zeros((columns, columns), dtype=np.int64)
         self._trial = np.zeros(2, dtype=np.int64)  # whether there is one, and batches against it
+        self._changes = np.array([1, USUAL])  # of the table, and batches: as if seen before
 
-    def choose(self, losses: Array, expected: float, counts: Array) -> int:
-        """Return the table that takes a batch, and from there on is the current one.
+    def belief(self) -> Array:
+        """Return the log probability of each table to take the next batch, (columns,)."""
+        change = self._changes[0] / self._changes[1]
+        others = max(len(self._tables()) - 1, 1)
+        belief = np.full(len(self.active), np.log(change / others))
+        belief[self.current] = np.log(1 - change)
+        return belief
+
+    def choose(self, losses: Array, expected: float, counts: Array) -> tuple[int, int]:
+        """Return the table that takes a batch, and whose rows it went on with.
+
+        The first is the current one from there on. It is not its own rows that went on if it is
+        new, or the last batch's table was merged into it.
 
         losses (columns,): of the batch under each table; expected: by the symbols' frequencies
         alone, which tells how hard the batch is. Tables are emptied and merged in counts.
         """
+        source = self.current
         if len(self.active) > 1:
             self.current = self._decide(losses, losses[self.current] - expected, counts)
             age = self._age[self.current]
+            if age and self.active[source]:
+                self._changes += self.current != source, 1
+                source = self.current
             if age:
                 excess = losses[self.current] - expected - self._excess[self.current]
                 self._excess[self.current] += max(1 / age, RATE) * excess
             self._age[self.current] += 1
             if not self._trial[0]:
                 self._compare(losses, counts)
-        return self.current
+        return self.current, source
 
     def state(self) -> State:
         """Everything."""
         return {
             "active": self.active, "current": np.array(self.current), "age": self._age,
             "excess": self._excess, "gap": self._gap, "met": self._met, "trial": self._trial,
+            "changes": self._changes,
         }  # fmt: skip
 
     def load_state(self, state: State) -> None:
@@ -75,7 +93,7 @@ class Classes:
         self.active, self.current = state["active"].copy(), int(state["current"])
         self._age, self._excess = state["age"].copy(), state["excess"].copy()
         self._gap, self._met = state["gap"].copy(), state["met"].copy()
-        self._trial = state["trial"].copy()
+        self._trial, self._changes = state["trial"].copy(), state["changes"].copy()
 
     def _decide(self, losses: Array, excess: float, counts: Array) -> int:
         current, on_trial = self.current, bool(self._trial[0])

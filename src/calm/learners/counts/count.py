@@ -7,28 +7,25 @@ from calm.learners.counts.tree import add, find_or_add, fits
 
 
 @njit(cache=True)
-def count_batch(tree, inputs, targets, rows, column, first):  # type: ignore[no-untyped-def]
+def count_batch(tree, targets, text, column, first):  # type: ignore[no-untyped-def]
     """Count every target from the first on after its contexts, making those that are new.
 
-    Returns the one that there was no room for, or -1.
+    text (b, K + w): what each row read before its targets, see Rows. Returns the target that there
+    was no room for, or -1.
     """
-    order = rows.shape[1]
+    w, b = targets.shape
+    order = text.shape[1] - w
     nodes = np.empty(order + 1, dtype=np.int32)
-    rows = rows.copy()
-    for j in range(inputs.shape[0]):
-        for r in range(inputs.shape[1]):
-            rows[r, : order - 1] = rows[r, 1:]
-            rows[r, order - 1] = inputs[j, r]
-            p = j * inputs.shape[1] + r
-            if p < first:
-                continue
-            nodes[:] = -1
-            nodes[0] = 0
-            for k in range(1, order + 1):
-                if rows[r, order - k] < 0:
-                    break
-                nodes[k] = find_or_add(tree, nodes[k - 1], rows[r, order - k])
-            if not fits(tree, nodes):
-                return p
-            add(tree, nodes, targets[j, r], column)
+    for p in range(first, targets.size):
+        j, r = p // b, p % b
+        nodes[:] = -1
+        nodes[0] = 0
+        for k in range(1, order + 1):
+            symbol = text[r, order + j + 1 - k]
+            if symbol < 0:
+                break
+            nodes[k] = find_or_add(tree, nodes[k - 1], symbol)
+        if not fits(tree, nodes):
+            return p
+        add(tree, nodes, targets[j, r], column)
     return -1

@@ -14,9 +14,20 @@ Functions that are called for every expert take a tree's arrays, which is faster
 import numpy as np
 from numba import njit
 
-from calm.learners.counts.tree import find
+from calm.learners.counts.tree import Array, find
 
 BUCKETS = 12  # of confidence
+ROOT_DISCOUNT = 0.5
+
+
+def order_0(counts: Array) -> Array:
+    """How often each symbol is, from its counts in every column: (columns, V)."""
+    counts = counts.astype(np.float64)
+    n = counts.sum(axis=1, keepdims=True)
+    rest = ROOT_DISCOUNT * np.count_nonzero(counts, axis=1)[:, None]
+    known = np.maximum(counts - ROOT_DISCOUNT, 0) + rest / counts.shape[1]
+    frequencies: Array = np.where(n > 0, known / np.maximum(n, 1), 1 / counts.shape[1])
+    return frequencies
 
 
 @njit(cache=True)

@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calm.learners.base import GatedLearner, State, Tokens
+from calm.learners.counts.belief import last_losses
 from calm.learners.counts.classes import Classes
 from calm.learners.counts.compact import tree_from_state, tree_state, without_rare
 from calm.learners.counts.count import count_batch
+from calm.learners.counts.features import order_0
 from calm.learners.counts.levels import LEVELS
 from calm.learners.counts.mixer import Mixer, Rates, Trace
 from calm.learners.counts.predict import (
@@ -17,9 +19,9 @@ from calm.learners.counts.predict import (
     Model,
     Past,
     circumstance_rows,
-    last_losses,
     predict_batch,
 )
+from calm.learners.counts.rows import Rows, no_rows
 from calm.learners.counts.tree import (
     NODES,
     Array,
@@ -30,8 +32,6 @@ from calm.learners.counts.tree import (
 )
 from calm.learners.counts.words import CONTEXTS, WordContexts
 
-ROOT_DISCOUNT = 0.5
-SWITCH = 0.02  # how probable a switch is taken to be before every batch
 MOST_ORDERS, MOST_TABLES = 64, 64
 LARGE = 4096  # a vocabulary from here on is taken for one of words
 NOTHING = (1 << 31) - 1  # above any label
@@ -78,12 +78,12 @@ class Counts(GatedLearner):
         class_order = min(chosen.class_order, order) if tables else 0
         self._model = Model(
             order, class_order, min(chosen.low, order), min(chosen.high, order), trust,
-            np.tile([0.0, *chosen.discounts], (order + 1, 1)),
+            np.tile([0.0, *chosen.discounts], (order + 1, 1)), chosen.pairs,
         )  # fmt: skip
         self._vocabulary, self._tables, self._recent = vocabulary, tables, chosen.recent
         self._budget = memory * 1e6
         share = 0.25 if words and chosen.words else 0.0
-        self._words = WordContexts(vocabulary, int(share * self._budget))
+        self._words = WordContexts(vocabulary, int(share * self._budget), 1 + tables)
         self._contexts = CONTEXTS if share else 0
         self._budget -= share * self._budget
         self._tree = make_tree(1, 1 + tables, vocabulary)
@@ -91,8 +91,7 @@ class Counts(GatedLearner):
         self._mixer = self._make_mixer(Rates(rate, fine_rate))
         self._cache = np.zeros(vocabulary)
         self._belief = np.zeros(1 + tables)
-        self._rows = np.empty((0, order), dtype=np.int64)
-        self._read = False
+        self._rows = no_rows(1 + tables, 0, order, vocabulary)
         self._features = 1 << 12
         self._pending: tuple[Tokens, Past, Trace] | None = None
 
@@ -103,17 +102,21 @@ class Counts(GatedLearner):
 
     def predict(self, inputs: Tokens) -> NDArray[np.float32]:
         """(w, b) -> log-probabilities (w, b, V)."""
+        out, past, trace = self._predict(inputs, self._classes.current)
+        self._pending = inputs.copy(), past, trace
+        return out
+
+    def _predict(self, inputs: Tokens, home: int) -> tuple[NDArray[np.float32], Past, Trace]:
+        """Predict, as if the last batch had been of the table `home`."""
         w, b = inputs.shape
         out = np.empty((w, b, self._vocabulary), dtype=np.float32)
         while True:
-            past, trace = self._past(inputs), self._trace(w, b)
+            past, trace = self._past(inputs, home), self._trace(w, b)
             weights = self._mixer.weights
             trees = self._tree, self._words.tree
             if predict_batch(self._model, *trees, past, weights, inputs, trace, out):
-                break
+                return out, past, trace
             self._features *= 2
-        self._pending = inputs.copy(), past, trace
-        return out
 
     def learn(self, inputs: Tokens, targets: Tokens) -> None:
         """Fit the weights, find the table, then count."""
@@ -123,26 +126,27 @@ class Counts(GatedLearner):
         _, past, trace = self._pending
         self._pending = None
         self._mixer.learn(targets, past.dense, trace)
-        self._choose_table(targets, past, trace)
+        table, source = self._choose_table(targets, past, trace)
         self._make_room(inputs.size)
-        column, done = self._classes.current, 0
-        while (done := count_batch(self._tree, inputs, targets, past.rows, column, done)) >= 0:
+        text, done = past.text[source], 0
+        while (done := count_batch(self._tree, targets, text, table, done)) >= 0:
             self._tree = with_more_entries(self._tree)
         if self._contexts:
-            self._words.learn(inputs, targets)
+            self._words.learn(inputs, targets, past.known, source, table)
         if self._recent:
             self._cache *= self._recent
             self._cache += np.bincount(targets.ravel(), minlength=self._vocabulary)
-        self._move(inputs, read=False)
+        self._rows = self._rows_for(inputs).learn(text, targets, table)
+        if table != past.home and self._classes.active[past.home]:
+            self._foretell(past.home)
 
     def read(self, inputs: Tokens) -> None:
         """Move on past inputs (w, b): contexts run on, and they are evidence for a class."""
-        self.predict(inputs)
-        assert self._pending is not None
-        self._belief = self._pending[1].belief
+        _, past, _ = self._predict(inputs, self._classes.current)
         self._pending = None
-        self._words.read(inputs)
-        self._move(inputs, read=True)
+        self._belief = past.belief
+        self._words.read(inputs, past.known)
+        self._rows = self._rows_for(inputs).read(past.text)
 
     def gate_weights(self) -> NDArray[np.float64] | None:
         """Mean weights in the last prediction: orders of all text, of the class, words, order 0."""
@@ -158,8 +162,8 @@ class Counts(GatedLearner):
             parts["words"] = self._words.state()
         named = {f"{part}.{name}": a for part, state in parts.items() for name, a in state.items()}
         return {
-            **named, "belief": self._belief, "rows": self._rows, "cache": self._cache,
-            "read": np.array(self._read),
+            **named, "belief": self._belief, "cache": self._cache, "last": self._rows.last,
+            "learned": np.array(self._rows.learned), "foretold": self._rows.foretold,
         }  # fmt: skip
 
     def load_state(self, state: State) -> None:
@@ -174,8 +178,8 @@ class Counts(GatedLearner):
         self._mixer.load_state(part("mixer"))
         if self._contexts:
             self._words.load_state(part("words"))
-        self._belief, self._rows = state["belief"].copy(), state["rows"].copy()
-        self._cache, self._read = state["cache"].copy(), bool(state["read"])
+        self._belief, self._cache = state["belief"].copy(), state["cache"].copy()
+        self._rows = Rows(state["last"].copy(), bool(state["learned"]), state["foretold"].copy())
         self._pending = None
 
     def _make_mixer(self, rates: Rates) -> Mixer:
@@ -184,35 +188,46 @@ class Counts(GatedLearner):
         all_text, of_class = (0.4, 0.6) if class_order else (1.0, 0.0)
         dense = [all_text] + ([of_class] if class_order else []) + ([0.1] if self._recent else [])
         start = [all_text] * order + [of_class] * class_order + [0.1] * self._contexts + dense
-        rows = circumstance_rows(order, self._vocabulary)
+        rows = circumstance_rows(order, self._model.pairs, self._vocabulary)
         return Mixer(np.array(start), len(start) - len(dense), rows, rates)
 
-    def _past(self, inputs: Tokens) -> Past:
+    def _rows_for(self, inputs: Tokens) -> Rows:
+        """What is remembered; nothing if there were not so many rows."""
         b = inputs.shape[1]
-        rows = self._rows
-        if len(rows) != b:
-            rows = np.full((b, self._model.order), -1, dtype=np.int64)
-        none = np.empty((*inputs.shape, 0), dtype=np.int32)
-        zeroth = self._frequencies()
-        home = self._classes.current
+        if self._rows.last.shape[1] == b:
+            return self._rows
+        return no_rows(1 + self._tables, b, self._model.order, self._vocabulary)
+
+    def _past(self, inputs: Tokens, home: int) -> Past:
+        rows, zeroth = self._rows_for(inputs), order_0(self._tree.counts[: self._vocabulary].T)
+        known = rows.know(inputs, home)
+        belief = self._belief.copy()
+        if home != self._classes.current:  # a table's own continuation
+            belief[:] = -inf
+            belief[home] = 0
+        elif not known and rows.learned:  # a jump, to any table
+            belief[:] = 0
         return Past(
-            rows=rows,
-            word_nodes=self._words.follow(inputs) if self._contexts else none,
+            text=rows.text(inputs, known),
+            known=known,
+            word_rows=self._words.rows(inputs.shape[1]),
+            separator=self._words.separator,
+            foretold=rows.foretold,
             home=home,
             active=self._classes.active,
-            belief=self._belief.copy(),
+            belief=belief,
             zeroth=zeroth,
             dense=self._dense(zeroth, home),
-            read=self._read,
         )
 
-    def _frequencies(self) -> Array:
-        """How often each symbol is, in all text and in every table: (columns, V)."""
-        counts = self._tree.counts[: self._vocabulary].T.astype(np.float64)
-        n = counts.sum(axis=1, keepdims=True)
-        rest = ROOT_DISCOUNT * np.count_nonzero(counts, axis=1)[:, None]
-        known = np.maximum(counts - ROOT_DISCOUNT, 0) + rest / self._vocabulary
-        return np.where(n > 0, known / np.maximum(n, 1), 1 / self._vocabulary)
+    def _foretell(self, table: int) -> None:
+        """Note what comes next when the text returns to a table."""
+        end = self._rows.last[table, :, -1:]
+        if (end >= 0).all():
+            inputs = np.ascontiguousarray(end.T)
+            inputs.setflags(write=False)  # as streams do: it is a type of its own to numba
+            out, _, _ = self._predict(inputs, table)
+            self._rows.foretold[table] = np.exp(out[0])
 
     def _dense(self, zeroth: Array, home: int) -> Array:
         """Experts of order 0, and of what was recent: (d, V), relative to what is below them."""
@@ -227,6 +242,7 @@ class Counts(GatedLearner):
     def _trace(self, w: int, b: int) -> Trace:
         positions, sparse = w * b, self._mixer.weights.chosen.shape[1]
         everything = len(self._mixer.weights.own)
+        circumstances = CIRCUMSTANCES + (self._model.pairs > 0)
         return Trace(
             nodes=np.zeros((w, b, self._model.order + 1), dtype=np.int32),
             losses=np.zeros(1 + self._tables),
@@ -234,20 +250,20 @@ class Counts(GatedLearner):
             names=np.empty(self._features, dtype=np.int32),
             values=np.empty(self._features),
             bucket=np.zeros((positions, sparse), dtype=np.int64),
-            circumstances=np.zeros((positions, CIRCUMSTANCES), dtype=np.int64),
+            circumstances=np.zeros((positions, circumstances), dtype=np.int64),
             expected=np.zeros((positions, everything)),
+            slope=np.zeros((positions, sparse)),
             share=np.zeros(everything),
         )
 
-    def _choose_table(self, targets: Tokens, past: Past, trace: Trace) -> None:
-        """Find the table for a batch, and what to believe before the next one."""
+    def _choose_table(self, targets: Tokens, past: Past, trace: Trace) -> tuple[int, int]:
+        """Find the table for a batch and whose rows go on, and what to believe before the next."""
         losses = trace.losses
         last_losses(self._model, self._tree, trace.nodes[-1], targets[-1], past, losses)
         expected = float(-np.log(past.zeroth[0, targets]).mean())
-        current = self._classes.choose(losses / targets.size, expected, self._tree.counts)
-        others = max(int(self._classes.active.sum()) - 2, 1)
-        self._belief = np.full_like(self._belief, np.log(SWITCH / others))
-        self._belief[current] = np.log(1 - SWITCH)
+        chosen = self._classes.choose(losses / targets.size, expected, self._tree.counts)
+        self._belief = self._classes.belief()
+        return chosen
 
     def _make_room(self, positions: int) -> None:
         """Make room for a batch; forget what was rare if that would pass the budget."""
@@ -260,11 +276,3 @@ class Counts(GatedLearner):
             grown = with_room(self._tree, *room)
             least *= 2
         self._tree = grown
-
-    def _move(self, inputs: Tokens, read: bool) -> None:
-        rows = self._rows
-        if len(rows) != inputs.shape[1]:
-            rows = np.full((inputs.shape[1], self._model.order), -1, dtype=np.int64)
-        longer = np.concatenate([rows, inputs.T], axis=1)
-        self._rows = np.ascontiguousarray(longer[:, -self._model.order :])
-        self._read = read

@@ -17,10 +17,11 @@ class Level:
     high: int
     patience: Patience
     discounts: tuple[float, float, float]
+    pairs: int  # rows of weights for the last two symbols, which may share some; 0: none
     recent: float  # share of a cache of recent symbols that is kept from batch to batch; 0: none
 
 
 LEVELS = {
-    "char": Level(8, 6, 8, True, 3, 3, Patience(0.2, 0.45, 0.08), (0.8, 0.9, 1.0), 0.0),
-    "word": Level(3, 2, 0, False, 1, 1, Patience(0.1, 0.3, 0.02), (0.8, 0.9, 1.0), 0.8),
+    "char": Level(8, 6, 8, True, 3, 3, Patience(0.2, 0.45, 0.08), (0.8, 0.9, 1.0), 1 << 14, 0.0),
+    "word": Level(3, 2, 0, False, 1, 1, Patience(0.1, 0.3, 0.02), (0.8, 0.9, 1.0), 0, 0.8),
 }

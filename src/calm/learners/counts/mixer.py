@@ -35,6 +35,7 @@ class Trace(NamedTuple):
     bucket: Array  # (P, n)
     circumstances: Array  # (P, m): rows of Weights.chosen
     expected: Array  # (P, n + d)
+    slope: Array  # (P, n): the gradient by the weight of an expert at a position
     share: Array  # (n + d,): mean weights
 
 
@@ -64,18 +65,16 @@ class Mixer:
 
     def learn(self, targets: Array, dense: Array, trace: Trace) -> None:
         """Take a step; dense (d, V)."""
-        gradient = Weights(*(np.zeros_like(part) for part in self.weights))
-        square = np.zeros_like(self._square)
-        add_gradients(targets, dense, trace, gradient, square)
+        own, by_confidence, chosen = self.weights
+        square, of_own, of_confidence = map(np.zeros_like, (own, own, by_confidence))
+        add_gradients(targets, dense, trace, of_own, of_confidence, square)
         self._square *= KEEP
         self._square += (1 - KEEP) * square / targets.size
         scale = 1 / (targets.size * (self._square + FLOOR))
-        sparse = scale[: self.weights.chosen.shape[1]]
-        self.weights.own[:] += self._rates.own * gradient.own * scale
-        self.weights.by_confidence[:] += (
-            self._rates.others * gradient.by_confidence * sparse[:, None]
-        )
-        self.weights.chosen[:] += self._rates.others * gradient.chosen * sparse
+        steps = self._rates.others * scale[: chosen.shape[1]]
+        own += self._rates.own * of_own * scale
+        by_confidence += of_confidence * steps[:, None]
+        change_chosen(chosen, trace, steps)
 
     def state(self) -> State:
         """Everything; of the circumstances, those that ever were."""
@@ -95,13 +94,12 @@ class Mixer:
 
 
 @njit(cache=True, error_model="numpy")
-def add_gradients(targets, dense, trace, gradient, square):  # type: ignore[no-untyped-def]
+def add_gradients(targets, dense, trace, own, by_confidence, square):  # type: ignore[no-untyped-def]
     """Add up the gradient over all positions, and the square of each of its parts."""
     w, b = targets.shape
-    n, d = gradient.chosen.shape[1], dense.shape[0]
-    own, by_confidence, chosen = gradient.own, gradient.by_confidence, gradient.chosen
+    n, d = len(by_confidence), dense.shape[0]
     start, names, values = trace.start, trace.names, trace.values
-    bucket, expected, circumstances = trace.bucket, trace.expected, trace.circumstances
+    bucket, expected, slope = trace.bucket, trace.expected, trace.slope
     for j in range(w):
         for r in range(b):
             p, y = j * b + r, targets[j, r]
@@ -110,6 +108,7 @@ def add_gradients(targets, dense, trace, gradient, square):  # type: ignore[no-u
                 own[n + i] += g
                 square[n + i] += g * g
             for i in range(n):
+                slope[p, i] = 0.0
                 if start[p, i + 1] == start[p, i]:
                     continue
                 g = -expected[p, i]
@@ -120,5 +119,13 @@ def add_gradients(targets, dense, trace, gradient, square):  # type: ignore[no-u
                 own[i] += g
                 square[i] += g * g
                 by_confidence[i, bucket[p, i]] += g
-                for m in range(circumstances.shape[1]):
-                    chosen[circumstances[p, m], i] += g
+                slope[p, i] = g
+
+
+@njit(cache=True, error_model="numpy")
+def change_chosen(chosen, trace, steps):  # type: ignore[no-untyped-def]
+    """Take a step along the gradient by the weights of circumstances, most of which never were."""
+    for p in range(len(trace.slope)):
+        for row in trace.circumstances[p]:
+            for i in range(len(steps)):
+                chosen[row, i] += steps[i] * trace.slope[p, i]

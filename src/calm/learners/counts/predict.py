@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from calm.learners.counts.features import BUCKETS, add_expert, add_surprise, find_contexts
+from calm.learners.counts.belief import follow_belief, hedge, most_believed
+from calm.learners.counts.features import BUCKETS, add_expert, find_contexts
 from calm.learners.counts.tree import Array
+from calm.learners.counts.words import CONTEXTS, follow_words
 
 CIRCUMSTANCES = 4
 
@@ -20,28 +22,32 @@ class Model(NamedTuple):
     high: int
     trust: float  # of the evidence for a class among the inputs, as a power of its likelihood
     discounts: Array
+    pairs: int  # rows of weights for the last two symbols
 
 
 class Past(NamedTuple):
     """What is known before a batch.
 
-    rows (b, K): the last symbols of every row, the newest last; -1 before the first. read: whether
-    the first inputs are news, or the targets of a batch that was learned.
+    Of every table, what its text would be in each row: text (columns, b, K + w), such that the
+    context of order k at position j ends with text[…, K + j]; -1 before the first symbol. known:
+    whether the first inputs are targets of a batch that was learned; if not they are news.
     """
 
-    rows: Array
-    word_nodes: Array  # (w, b, contexts)
+    text: Array
+    known: bool
+    word_rows: Array  # (columns, b, nodes)
+    separator: int
+    foretold: Array  # (columns, b, V): what was to come when the text left a table
     home: int  # the table of the last batch
     active: Array  # (columns,)
     belief: Array  # (columns,): log probabilities; changed as the inputs come in
     zeroth: Array  # (columns, V): frequencies, all in all and in every table
     dense: Array  # (d, V): features given for every symbol
-    read: bool
 
 
-def circumstance_rows(order: int, vocabulary: int) -> int:
+def circumstance_rows(order: int, pairs: int, vocabulary: int) -> int:
     """Return how many rows of weights circumstances need."""
-    return order + 1 + (1 << 4) + (BUCKETS + 1) ** 2 + vocabulary
+    return order + 1 + (1 << CONTEXTS) + (BUCKETS + 1) ** 2 + vocabulary + pairs
 
 
 @njit(cache=True, error_model="numpy")
@@ -52,7 +58,6 @@ def predict_batch(model, tree, words, past, weights, inputs, trace, out):  # typ
     n, vocabulary = weights.chosen.shape[1], past.zeroth.shape[1]
     base, mass, sums = _dense_part(past.dense, weights.own[n:])
     total = mass.sum()
-    rows = past.rows.copy()
     q_all, q_table = past.zeroth[0].copy(), past.zeroth[past.home].copy()
     gain = np.zeros(vocabulary)
     chance = np.zeros(vocabulary)
@@ -62,25 +67,29 @@ def predict_batch(model, tree, words, past, weights, inputs, trace, out):  # typ
     trace.losses[:] = 0.0
     trace.share[:] = 0.0
     trace.share[n:] = weights.own[n:] * (w * b)
-    used = 0
+    used, column = 0, -1
+    word_nodes = np.empty((w, b, 0), dtype=np.int32)
     for j in range(w):
-        _follow_belief(model, tree, past, inputs, j, nodes, trace.losses)
-        column = _believed(past.active, past.belief)
+        follow_belief(model, tree, past, inputs, j, nodes, trace.losses)
+        believed = most_believed(past.active, past.belief)
+        if believed != column:
+            column = believed
+            if n > order + model.class_order:
+                word_nodes = follow_words(
+                    words, inputs, past.known, past.separator, past.word_rows[column].copy(), False
+                )
         for r in range(b):
-            rows[r, : order - 1] = rows[r, 1:]
-            rows[r, order - 1] = inputs[j, r]
             p = j * b + r
-            find_contexts(tree.slots, tree.parent, tree.label, rows[r], nodes[j, r])
-            if column != past.home and not past.read:
-                nodes[j, r, j + 1 :] = -1  # a switch was before this window: so was the context
+            context = past.text[column, r, j + 1 : j + 1 + order]
+            find_contexts(tree.slots, tree.parent, tree.label, context, nodes[j, r])
             used = _gather(
-                model, tree, words, nodes[j, r], past.word_nodes[j, r], column,
+                model, tree, words, nodes[j, r], word_nodes[j, r], column,
                 q_all, q_table, trace, p, used,
             )  # fmt: skip
             if used < 0:
                 return False
-            rows_of_weights = trace.circumstances[p]
-            _circumstances(model, nodes[j, r], trace.bucket[p], inputs[j, r], rows_of_weights)
+            rows = trace.circumstances[p]
+            _circumstances(model, nodes[j, r], trace.bucket[p], context, vocabulary, rows)
             count = _weigh(weights, trace, p, gain, met, touched)
             whole = total
             for t in range(count):
@@ -97,19 +106,10 @@ def predict_batch(model, tree, words, past, weights, inputs, trace, out):  # typ
                 q_all[v] = past.zeroth[0, v]
                 q_table[v] = past.zeroth[past.home, v]
             _expect(past.dense, sums, mass, chance, whole, touched[:count], trace, p)
+            if j == 0 and past.known and len(past.active) > 2:
+                hedge(past, r, row)
     trace.share[:] /= w * b
     return True
-
-
-@njit(cache=True, error_model="numpy")
-def last_losses(model, tree, nodes, targets, past, losses):  # type: ignore[no-untyped-def]
-    """Add the surprise at the last targets (b,), which no input shows, after nodes (b, K + 1)."""
-    for r in range(len(targets)):
-        p = np.full(len(losses), past.zeroth[0, targets[r]])
-        add_surprise(
-            tree.begin, tree.size, tree.symbol, tree.counts, nodes[r], targets[r], p,
-            model.low, model.high, model.discounts, losses,
-        )  # fmt: skip
 
 
 @njit(cache=True, error_model="numpy")
@@ -124,51 +124,6 @@ def _dense_part(dense, own):  # type: ignore[no-untyped-def]
     for i in range(len(dense)):
         sums[i] = (mass * dense[i]).sum()
     return base, mass, sums
-
-
-@njit(cache=True, error_model="numpy")
-def _follow_belief(model, tree, past, inputs, j, nodes, losses):  # type: ignore[no-untyped-def]
-    """Weigh the tables by what they make of the inputs at j, given those before.
-
-    If there was a switch, it was before the window, and what another table makes of the first
-    inputs does not depend on what came before that.
-    """
-    if j == 0 and not past.read:
-        return
-    columns = len(losses)
-    usual, entering, p = np.zeros(columns), np.zeros(columns), np.zeros(columns)
-    begins, sizes, symbols, counts = tree.begin, tree.size, tree.symbol, tree.counts
-    before = np.zeros(model.order + 1, dtype=np.int32)
-    first = not past.read and j <= model.high + 1
-    for r in range(inputs.shape[1]):
-        y = inputs[j, r]
-        if j == 0:
-            find_contexts(tree.slots, tree.parent, tree.label, past.rows[r], before)
-        context = before if j == 0 else nodes[j - 1, r]
-        p[:] = past.zeroth[0, y]
-        add_surprise(
-            begins, sizes, symbols, counts, context, y, p,
-            model.low, model.high, model.discounts, usual,
-        )  # fmt: skip
-        if first:
-            p[:] = past.zeroth[:, y]
-            add_surprise(
-                begins, sizes, symbols, counts, context, y, p,
-                1, min(model.high, j - 1), model.discounts, entering,
-            )  # fmt: skip
-    for a in range(columns):
-        losses[a] += usual[a]
-        past.belief[a] -= model.trust * (entering[a] if first and a != past.home else usual[a])
-
-
-@njit(cache=True)
-def _believed(active, belief):  # type: ignore[no-untyped-def]
-    """The table that is most probable; column 0 if there are none."""
-    best = 0
-    for a in range(1, len(active)):
-        if active[a] and (best == 0 or belief[a] > belief[best]):
-            best = a
-    return best
 
 
 @njit(cache=True, error_model="numpy")
@@ -210,8 +165,8 @@ def _gather(model, tree, words, nodes, word_nodes, column, q_all, q_table, trace
 
 
 @njit(cache=True)
-def _circumstances(model, nodes, bucket, symbol, rows):  # type: ignore[no-untyped-def]
-    """Choose weights by the longest context, the word contexts known, confidence, and symbol."""
+def _circumstances(model, nodes, bucket, context, vocabulary, rows):  # type: ignore[no-untyped-def]
+    """Choose weights by the longest context, the word contexts known, confidence, and symbols."""
     longest = model.order
     while longest > 0 and nodes[longest] < 0:
         longest -= 1
@@ -223,25 +178,32 @@ def _circumstances(model, nodes, bucket, symbol, rows):  # type: ignore[no-untyp
         best = bucket[first_word]
     rows[0] = longest
     rows[1] = model.order + 1 + known
-    row = model.order + 1 + (1 << 4)
+    row = model.order + 1 + (1 << CONTEXTS)
     rows[2] = row + (BUCKETS + 1) * (best + 1) + bucket[max(longest - 1, 0)] + 1
-    rows[3] = row + (BUCKETS + 1) ** 2 + symbol
+    row += (BUCKETS + 1) ** 2
+    symbol, before = context[len(context) - 1], context[max(len(context) - 2, 0)]
+    rows[3] = row + symbol
+    if model.pairs:
+        rows[4] = row + vocabulary + (symbol * 5051 + before) % model.pairs
 
 
 @njit(cache=True)
 def _weigh(weights, trace, p, gain, met, touched):  # type: ignore[no-untyped-def]
     """Add up the weighted features of each symbol in gain; returns how many symbols have any."""
-    own, by_confidence, chosen = weights.own, weights.by_confidence, weights.chosen
+    by_confidence, chosen = weights.by_confidence, weights.chosen
     start, names, values = trace.start, trace.names, trace.values
-    rows, bucket, share = trace.circumstances, trace.bucket, trace.share
+    bucket, share = trace.bucket, trace.share
+    n = chosen.shape[1]
+    total = weights.own[:n].copy()
+    for row in trace.circumstances[p]:
+        for i in range(n):
+            total[i] += chosen[row, i]
     count = 0
-    for i in range(chosen.shape[1]):
+    for i in range(n):
         first, last = start[p, i], start[p, i + 1]
         if first == last:
             continue
-        weight = own[i] + by_confidence[i, bucket[p, i]]
-        for m in range(rows.shape[1]):
-            weight += chosen[rows[p, m], i]
+        weight = total[i] + by_confidence[i, bucket[p, i]]
         share[i] += weight
         for f in range(first, last):
             v = names[f]

@@ -1,7 +1,8 @@
 """Contexts made of words: what is spelled of the current word, alone and after the words before it.
 
 Nobody says which symbol separates words; it is taken to be the most frequent one. A word is the
-node that its letters lead to, so words are never confused either.
+node that its letters lead to, so words are never confused either. One context is of the words of
+a row alone: it reads one document after the other, and documents repeat their words.
 """
 
 from typing import Any
@@ -25,37 +26,59 @@ from calm.learners.counts.tree import (
     with_room,
 )
 
-ROOTS = 4  # none, then of words, of words after the last one, of words after the one before it
-WORD, PAIR, TRIPLE, SKIP, LAST, BEFORE = range(6)  # a row's nodes: contexts first, then two words
-CONTEXTS = 4
+# A row's nodes: contexts first, then two words. Roots: none, then of words, of words after the last
+# one, of words after the one before it, of words in a row.
+WORD, PAIR, TRIPLE, SKIP, OWN, LAST, BEFORE = range(7)
+CONTEXTS, NODES_OF_A_ROW, ROOTS = 5, 7, 5
+ROW = 1 << 29  # a label from here on names a row
 REFERENCE = 1 << 30  # a label from here on names a word
 
 Array = NDArray[Any]
 
 
 class WordContexts:
-    """For every row, the nodes of four contexts of words; and what followed them."""
+    """For every table and row, the nodes of five contexts of words; and what followed them.
 
-    def __init__(self, vocabulary: int, budget: int) -> None:
+    `known`: the first inputs are the last targets that were learned, which rows are past already.
+    """
+
+    def __init__(self, vocabulary: int, budget: int, columns: int = 1) -> None:
         self._vocabulary, self._budget = vocabulary, budget
         self.tree = make_tree(ROOTS, 1, vocabulary)
         self._frequency = np.zeros(vocabulary, dtype=np.int64)
-        self._rows = np.empty((0, 6), dtype=np.int32)
+        self._rows = np.full((columns, 0, NODES_OF_A_ROW), -1, dtype=np.int32)
 
-    def follow(self, inputs: Tokens) -> Array:
-        """Return the contexts at every position, (w, b, 4), -1 for those never seen."""
-        nodes, _ = self._walk(inputs, False)
-        return nodes
+    @property
+    def separator(self) -> int:
+        """The symbol that is taken to separate words."""
+        return int(self._frequency.argmax())
 
-    def read(self, inputs: Tokens) -> None:
-        """Move on past the inputs."""
-        _, self._rows = self._walk(inputs, False)
+    def rows(self, b: int) -> Array:
+        """Where the rows of every table are: (columns, b, 7), -1 for what was never seen."""
+        if self._rows.shape[1] != b:
+            return np.full((len(self._rows), b, NODES_OF_A_ROW), -1, dtype=np.int32)
+        return self._rows
 
-    def learn(self, inputs: Tokens, targets: Tokens) -> None:
-        """Move on, making contexts that are new, and count what followed them."""
-        room = CONTEXTS * inputs.size
+    def read(self, inputs: Tokens, known: bool) -> None:
+        """Move the rows of all tables on past the inputs."""
+        self._rows = self.rows(inputs.shape[1]).copy()
+        for rows in self._rows:
+            follow_words(self.tree, inputs, known, self.separator, rows, False)
+
+    def learn(
+        self, inputs: Tokens, targets: Tokens, known: bool, source: int = 0, table: int = 0
+    ) -> None:
+        """Move the rows of `source` on past the targets, to be those of `table`; and count.
+
+        Contexts that are new are made.
+        """
+        room = CONTEXTS * (inputs.size + targets.shape[1])
         self._make_room(3 * room, 2 * room * 8)
-        nodes, self._rows = self._walk(inputs, True)
+        self._rows = self.rows(inputs.shape[1]).copy()
+        self._rows[table] = self._rows[source]
+        rows = self._rows[table]
+        nodes = follow_words(self.tree, inputs, known, self.separator, rows, True)
+        follow_words(self.tree, targets[-1:], False, self.separator, rows, True)
         done = 0
         while (done := _count(self.tree, nodes, targets, done)) >= 0:
             self.tree = with_more_entries(self.tree)
@@ -69,13 +92,6 @@ class WordContexts:
         """Restore it."""
         self.tree = tree_from_state(state, ROOTS, 1, self._vocabulary)
         self._frequency, self._rows = state["frequency"].copy(), state["rows"].copy()
-
-    def _walk(self, inputs: Tokens, create: bool) -> tuple[Array, Array]:
-        w, b = inputs.shape
-        rows = self._rows.copy() if len(self._rows) == b else np.full((b, 6), -1, dtype=np.int32)
-        nodes = np.empty((w, b, CONTEXTS), dtype=np.int32)
-        _follow(self.tree, inputs, int(self._frequency.argmax()), rows, nodes, create)
-        return nodes, rows
 
     def _make_room(self, nodes: int, entries: int) -> None:
         grown = with_room(self.tree, nodes, entries)
@@ -99,12 +115,19 @@ def _child(tree, node, label, create):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _follow(tree, inputs, separator, rows, nodes, create):  # type: ignore[no-untyped-def]
-    """Move rows (b, 6) along the inputs (w, b); nodes (w, b, 4): the contexts after each."""
-    for j in range(inputs.shape[0]):
-        for r in range(inputs.shape[1]):
+def follow_words(tree, inputs, known, separator, rows, create):  # type: ignore[no-untyped-def]
+    """Move rows (b, 7) along the inputs (w, b), but the first if that is known.
+
+    Returns the contexts after each, (w, b, 5), -1 for those never seen.
+    """
+    w, b = inputs.shape
+    nodes = np.empty((w, b, CONTEXTS), dtype=np.int32)
+    for j in range(w):
+        for r in range(b):
             symbol, row = inputs[j, r], rows[r]
-            if symbol == separator:
+            if j == 0 and known:
+                pass
+            elif symbol == separator:
                 if row[WORD] != 1:  # not a second separator
                     row[BEFORE] = row[LAST]
                     row[LAST] = row[WORD]
@@ -114,11 +137,12 @@ def _follow(tree, inputs, separator, rows, nodes, create):  # type: ignore[no-un
                 row[PAIR] = _child(tree, 2, last, create)
                 row[TRIPLE] = _child(tree, row[PAIR], before, create)
                 row[SKIP] = _child(tree, 3, before, create)
+                row[OWN] = _child(tree, 4, ROW + r, create)
             else:
                 for i in range(CONTEXTS):
                     row[i] = _child(tree, row[i], symbol, create)
-            for i in range(CONTEXTS):
-                nodes[j, r, i] = row[i]
+            nodes[j, r] = row[:CONTEXTS]
+    return nodes
 
 
 @njit(cache=True)

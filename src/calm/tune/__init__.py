@@ -1,0 +1,1 @@
+"""Options chosen by trying: a space that an experiment declares, searched on the dev half."""
