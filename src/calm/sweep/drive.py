@@ -67,8 +67,9 @@ def carry_out(
     if todo := unfinished(runs, states):
         batches = check(todo)
         make_folder(out)
+        chosen = engine()
         with Board(runs, states, out, batches) as board:
-            Drive(todo, out, engine(), board, checkpoint_seconds).run()
+            Drive(todo, out, chosen, board, checkpoint_seconds).run()
     return states
 
 

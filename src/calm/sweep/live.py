@@ -87,7 +87,8 @@ class Board:
             ppl = f"{math.exp(min(sum(losses) / len(losses), 700)):.2f}" if losses else ""
             where = "" if self._states[name].kind == "running" else " (another process)"
             table.add_row(name + where, f"{step:,}", f"{self._batches[name]:,}", ppl)
-        self._live.update(Group(table, Text(self._summary(len(rows)))), refresh=True)
+        summary = Text(self._summary(len(rows)))
+        self._live.update(Group(table, summary) if rows else summary, refresh=True)
 
     def _summary(self, under_way: int) -> str:
         kinds = [self._states[run.name].kind for run in self._runs]

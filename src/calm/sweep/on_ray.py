@@ -3,6 +3,8 @@
 import io
 import logging
 import os
+import re
+import socket
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stdout
@@ -20,6 +22,7 @@ from calm.sweep.work import Job, Outcome, perform
 PASSED_ON = ("CALM_DATA", "PYTHONPATH", "XDG_DATA_HOME", THREADS)  # of the environment, if set
 STOP_SECONDS = 120.0  # for checkpoints to be saved
 CANCEL_SECONDS = 0.2  # before a run hears that it is cancelled
+ANSWER_SECONDS = 10.0
 GIGABYTE = 10**9
 
 
@@ -119,16 +122,20 @@ def _connect(address: str | None, cores: int) -> Any:
         import ray
     except ImportError:
         raise CalmError("for --engine ray: pip install 'calm-bench[ray]'") from None
-    options: dict[str, Any] = {"address": address} if address else {"num_cpus": cores}
+    own: dict[str, Any] = {"num_cpus": cores, "include_dashboard": False} if address is None else {}
+    address = address or "local"  # none would be any that somebody runs on this machine
     try:
-        ray.init(
-            **options, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR
-        )
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        first = str(error).strip().splitlines()[0]
+        if place := re.fullmatch(r"([^/]+):(\d+)", address):
+            with socket.create_connection((place[1], int(place[2])), ANSWER_SECONDS):
+                pass  # Ray itself would take minutes to find nobody there
+        ray.init(address, **own, log_to_driver=False, logging_level=logging.ERROR)
+    except OSError:
         raise CalmError(
-            f"there is no Ray cluster at {address}: start one with `ray start --head` ({first})"
+            f"there is no Ray cluster at {address}: start one with `ray start --head --port 6379`"
         ) from None
+    except Exception as error:  # of all kinds, its plainest included
+        first = str(error).strip().splitlines()[0]
+        raise CalmError(f"Ray at {address} cannot be used: {first}") from None
     return ray
 
 
