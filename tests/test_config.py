@@ -32,6 +32,7 @@ def test_what_is_not_mentioned_keeps_its_default(tmp_path):
         ("[stream]\nsplit = 'train'", "take one of dev, test, all"),
         ("stream = 3", "expected a table"),
         ("[learner]\nsize = 'tiny'", "needs a name"),
+        ("learner = 'unigram'", "needs a name, in a table"),
         ("seed = ", "is not TOML"),
         ("seed = true", "expected a whole number"),
     ],

@@ -158,7 +158,7 @@ def check_keys(given: Mapping[str, Any], known: list[str], where: str) -> None:
 
 def _convert_choice(value: Any, where: str) -> Choice:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        raise CalmError(f"{where} needs a name, as a text in quotes")
+        raise CalmError(f'{where} needs a name, in a table such as {{ name = "NAME" }}')
     return Choice(value["name"], {key: item for key, item in value.items() if key != "name"})
 
 
