@@ -9,6 +9,7 @@ import tomli_w
 from helpers import spawn
 
 STREAM = {"fragments": 4, "mean_length": 1200}
+ENDLESS = {"fragments": 4, "mean_length": 8000, "rows": 1}  # takes a slow learner half a minute
 
 
 def write_sweep(folder, **keys):
@@ -16,7 +17,7 @@ def write_sweep(folder, **keys):
     texts = folder / "texts"
     texts.mkdir(exist_ok=True)
     for name in ("ab", "cd"):
-        (texts / f"{name}.txt").write_text(f"{name} and {name[::-1]} \n" * 3000)
+        (texts / f"{name}.txt").write_text(f"{name} and {name[::-1]} \n" * 30_000)
     sweep = {"out": str(folder / "out"), "corpora": [str(texts)], "streams": [STREAM], **keys}
     path = folder / "sweep.toml"
     path.write_text(tomli_w.dumps(sweep))

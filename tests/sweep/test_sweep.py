@@ -9,7 +9,7 @@ import pytest
 
 from calm.sweep.plan import read_sweep
 from helpers import calm, small_files, spawn
-from sweep.folders import done, finished, records, starts, wait_for, workers, write_sweep
+from sweep.folders import ENDLESS, done, finished, records, starts, wait_for, workers, write_sweep
 
 
 @pytest.fixture
@@ -58,11 +58,11 @@ def test_only_what_is_new_is_run(write):
 
 
 def test_ctrl_c_stops_every_run_with_its_checkpoint(write):
-    sweep, out = write(learners=["user_learners:Slow"], seeds=3)
+    sweep, out = write(learners=["user_learners:Slow"], seeds=3, streams=[ENDLESS])
     for number in (signal.SIGINT, signal.SIGTERM):
+        known = records(out)
         driver = spawn("sweep", sweep, "--workers", 2, start_new_session=True)
-        wait_for(lambda: sum(data.count(b"\n") > 3 for data in records(out).values()) == 2)
-        wait_for(lambda pid=driver.pid: len(workers(pid)) == 2)
+        wait_for(lambda known=known: sum(known.get(k) != v for k, v in records(out).items()) == 2)
         own = workers(driver.pid)
         (os.killpg if number == signal.SIGINT else os.kill)(driver.pid, number)
         _, errors = driver.communicate()
@@ -76,7 +76,7 @@ def test_ctrl_c_stops_every_run_with_its_checkpoint(write):
 
 
 def test_runs_end_when_their_driver_is_killed(write):
-    sweep, out = write(learners=["user_learners:Slow"], seeds=2)
+    sweep, out = write(learners=["user_learners:Slow"], seeds=2, streams=[ENDLESS])
     driver = spawn("sweep", sweep, "--workers", 2)
     wait_for(lambda: len(records(out)) == 2 and all(records(out).values()))
     own = workers(driver.pid)

@@ -135,7 +135,7 @@ def _connect(address: str | None, cores: int) -> Any:
         ) from None
     except Exception as error:  # of all kinds, its plainest included
         first = str(error).strip().splitlines()[0]
-        raise CalmError(f"Ray at {address} cannot be used: {first}") from None
+        raise CalmError(f"Ray ({address}) cannot be used: {first}") from None
     return ray
 
 
